@@ -1,0 +1,2 @@
+export type { ReplyChannel, RequestIntake, RequestQueue } from './ports.js';
+export { InMemoryStreams } from './in-memory.js';

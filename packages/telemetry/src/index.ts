@@ -1,0 +1,14 @@
+export { createLogger, type Logger } from './logger.js';
+export {
+  FAILURE_REASONS,
+  ModelStatistics,
+  RELEASE_REASONS,
+  StatisticsRegistry,
+  type BatchSizeStatistics,
+  type Duration,
+  type ExecutionRecord,
+  type FailureReason,
+  type ReleaseReason,
+  type StageDurations,
+  type StatisticsObserver,
+} from './statistics.js';

@@ -1,0 +1,10 @@
+export type {
+  Batch,
+  BatchCompletion,
+  BatchMember,
+  InstanceEvent,
+  LoadReport,
+  LoadSpec,
+  WorkerLink,
+  WorkerListener,
+} from './worker-link.js';
