@@ -1,1 +1,1 @@
-export {};
+export type { LaneHost, LaneSpec } from './placement/lane-host.js';
