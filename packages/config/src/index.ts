@@ -1,1 +1,2 @@
-export {};
+export { parseServeOptions } from './parse-serve-options.js';
+export type * from './serve-options.js';

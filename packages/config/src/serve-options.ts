@@ -1,0 +1,109 @@
+/**
+ * What `paceline serve` was asked to do: every flag parsed, checked against the others and frozen. The only form in
+ * which the rest of the server sees its command line; nothing else reads argv or the environment for settings.
+ */
+
+/** An address a front door listens on. */
+export interface ListenOptions {
+  readonly enabled: boolean;
+  /** Host name or IP address; `0.0.0.0` is every IPv4 interface, `::` every interface. */
+  readonly address: string;
+  /** 0 to 65535; 0 lets the system choose (the chosen one is printed and logged). */
+  readonly port: number;
+}
+
+/** The v2 protocol over HTTP. */
+export interface HttpOptions extends ListenOptions {
+  /** Largest request body, counted before parsing and again after decompression. */
+  readonly maxInputBytes: number;
+}
+
+/** The v2 protocol over gRPC. */
+export interface GrpcOptions extends ListenOptions {
+  readonly keepaliveTimeMs: number;
+  readonly keepaliveTimeoutMs: number;
+  readonly keepalivePermitWithoutCalls: boolean;
+  readonly http2MinRecvPingIntervalWithoutDataMs: number;
+  readonly http2MaxPingStrikes: number;
+  /** `undefined` = connections are never closed for their age. */
+  readonly maxConnectionAgeMs: number | undefined;
+  readonly maxConnectionAgeGraceMs: number | undefined;
+}
+
+/** The Prometheus endpoint. */
+export interface MetricsOptions extends ListenOptions {
+  readonly config: MetricsConfig;
+}
+
+/** `--metrics-config`: which families of the request metrics exist. */
+export interface MetricsConfig {
+  readonly counterLatencies: boolean;
+  readonly histogramLatencies: boolean;
+  readonly summaryLatencies: boolean;
+  readonly summaryQuantiles: readonly SummaryQuantile[];
+}
+
+export interface SummaryQuantile {
+  /** Between 0 and 1, both excluded. */
+  readonly quantile: number;
+  /** Allowed error of the quantile, between 0 and 1, both excluded. */
+  readonly error: number;
+}
+
+export interface LogOptions {
+  /** 0 = off; 1 and above adds ever finer detail. */
+  readonly verbose: number;
+  readonly info: boolean;
+  readonly warning: boolean;
+  readonly error: boolean;
+  /** Where the log goes; `undefined` = stderr. */
+  readonly file: string | undefined;
+}
+
+/**
+ * How the model repository is used at start. The directories stand as given: whether they exist is found out by
+ * whoever opens them.
+ */
+export interface RepositoryOptions {
+  /** Directories, in the order given; empty = the example models that come with Paceline. */
+  readonly directories: readonly string[];
+  readonly controlMode: 'none' | 'explicit';
+  /** Models to load at start in explicit mode; `'all'` for `--load-model=*`. Empty in mode `none`. */
+  readonly loadModels: readonly string[] | 'all';
+  /** A model that fails to load at start ends the server with exit code 1. */
+  readonly exitOnError: boolean;
+  /** Ready only while every known model version is. */
+  readonly strictReadiness: boolean;
+  /** What config.pbtxt leaves out is completed from the model file. */
+  readonly autoCompleteConfig: boolean;
+  /** Models loaded at the same time, at least 1. */
+  readonly loadThreadCount: number;
+  /** How often a failed load at start is tried again. */
+  readonly loadRetryCount: number;
+  /** `configs/<name>.pbtxt` is taken instead of `config.pbtxt` where a model has it. */
+  readonly configName: string | undefined;
+}
+
+/** `--backend-config`: settings per backend, e.g. `backendConfig.get('onnxruntime')?.get('default-max-batch-size')`. */
+export type BackendConfig = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+export interface ServeOptions {
+  /** The server's name in its metadata. */
+  readonly id: string;
+  /** How long queued and running work may take to finish after SIGTERM. */
+  readonly exitTimeoutSecs: number;
+  readonly repository: RepositoryOptions;
+  readonly http: HttpOptions;
+  readonly grpc: GrpcOptions;
+  readonly metrics: MetricsOptions;
+  readonly log: LogOptions;
+  readonly backendConfig: BackendConfig;
+}
+
+/** The outcome of reading a command line. */
+export type ServeOptionsResult =
+  | { readonly kind: 'options'; readonly options: ServeOptions; readonly warnings: readonly string[] }
+  /** `--help` was given: the text to print on stdout, exit code 0. */
+  | { readonly kind: 'help'; readonly text: string }
+  /** Every violation found, one sentence each; exit code 1. */
+  | { readonly kind: 'errors'; readonly errors: readonly string[] };
