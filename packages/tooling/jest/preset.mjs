@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 export default {
-  roots: ['<rootDir>/src', '<rootDir>/test'].filter(Boolean),
+  roots: ['<rootDir>/src'],
   testMatch: ['**/*.test.ts'],
   testEnvironment: here('./main-realm.environment.mjs'),
   extensionsToTreatAsEsm: ['.ts'],
