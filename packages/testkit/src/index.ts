@@ -1,1 +1,27 @@
-export {};
+export {
+  ONNX_TYPES,
+  onnxModel,
+  type OnnxAttribute,
+  type OnnxConstant,
+  type OnnxGraph,
+  type OnnxModelOptions,
+  type OnnxNode,
+  type OnnxValue,
+} from './onnx/encode.js';
+export {
+  addSubModel,
+  gatherModel,
+  identityModel,
+  matmulModel,
+  optionalInputModel,
+  scaleModel,
+  slowModel,
+  type ModelShape,
+  type TypedModelShape,
+} from './onnx/models.js';
+export {
+  temporaryModelRepository,
+  writeModelRepository,
+  type RepositoryModelFiles,
+  type TemporaryRepository,
+} from './repository/write.js';

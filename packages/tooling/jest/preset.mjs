@@ -12,7 +12,7 @@ export default {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.ts$': [
-      '@swc/jest',
+      fileURLToPath(import.meta.resolve('@swc/jest')),
       {
         swcrc: false,
         sourceMaps: 'inline',
