@@ -20,34 +20,14 @@ export interface HttpOptions extends ListenOptions {
 
 /** The v2 protocol over gRPC. */
 export interface GrpcOptions extends ListenOptions {
+  /** Pings an idle client after this time. */
   readonly keepaliveTimeMs: number;
+  /** Closes the connection when a ping is not answered in this time. */
   readonly keepaliveTimeoutMs: number;
   readonly keepalivePermitWithoutCalls: boolean;
-  readonly http2MinRecvPingIntervalWithoutDataMs: number;
-  readonly http2MaxPingStrikes: number;
   /** `undefined` = connections are never closed for their age. */
   readonly maxConnectionAgeMs: number | undefined;
   readonly maxConnectionAgeGraceMs: number | undefined;
-}
-
-/** The Prometheus endpoint. */
-export interface MetricsOptions extends ListenOptions {
-  readonly config: MetricsConfig;
-}
-
-/** `--metrics-config`: which families of the request metrics exist. */
-export interface MetricsConfig {
-  readonly counterLatencies: boolean;
-  readonly histogramLatencies: boolean;
-  readonly summaryLatencies: boolean;
-  readonly summaryQuantiles: readonly SummaryQuantile[];
-}
-
-export interface SummaryQuantile {
-  /** Between 0 and 1, both excluded. */
-  readonly quantile: number;
-  /** Allowed error of the quantile, between 0 and 1, both excluded. */
-  readonly error: number;
 }
 
 export interface LogOptions {
@@ -95,7 +75,8 @@ export interface ServeOptions {
   readonly repository: RepositoryOptions;
   readonly http: HttpOptions;
   readonly grpc: GrpcOptions;
-  readonly metrics: MetricsOptions;
+  /** The Prometheus endpoint. */
+  readonly metrics: ListenOptions;
   readonly log: LogOptions;
   readonly backendConfig: BackendConfig;
 }

@@ -1,0 +1,66 @@
+/** What is wrong with flags that are each right alone. */
+import type { FlagName, FlagValues } from './flag-table.js';
+
+export interface Contradiction {
+  /** The flags it lies between; it is not worth reporting while one of them has a fault of its own. */
+  readonly between: readonly FlagName[];
+  readonly text: string;
+}
+
+export function contradictions(values: FlagValues): Contradiction[] {
+  return [...controlModeFaults(values), ...frontDoorFaults(values), ...portClashes(values)];
+}
+
+function controlModeFaults(values: FlagValues): Contradiction[] {
+  const found: Contradiction[] = [];
+  const mode = values['model-control-mode'];
+  const loads = values['load-model'];
+  if (mode === 'poll') {
+    found.push({
+      between: ['model-control-mode'],
+      text: '--model-control-mode=poll is refused: repositories are not polled yet; use explicit and the repository API, or none',
+    });
+  } else if (mode === 'none' && loads.length > 0) {
+    found.push({
+      between: ['load-model', 'model-control-mode'],
+      text: `--load-model=${loads[0]} needs --model-control-mode=explicit, found ${mode}`,
+    });
+  }
+  if (loads.includes('*') && loads.length > 1) {
+    found.push({ between: ['load-model'], text: '--load-model=* must stand alone: it means every model' });
+  }
+  return found;
+}
+
+function frontDoorFaults(values: FlagValues): Contradiction[] {
+  if (values['allow-http'] || values['allow-grpc']) return [];
+  return [
+    {
+      between: ['allow-http', 'allow-grpc'],
+      text: '--allow-http=false and --allow-grpc=false leave no way to send a request; allow one of them',
+    },
+  ];
+}
+
+function portClashes(values: FlagValues): Contradiction[] {
+  const doors = [
+    { name: 'http-port', enabled: values['allow-http'], port: values['http-port'], address: values['http-address'] },
+    { name: 'grpc-port', enabled: values['allow-grpc'], port: values['grpc-port'], address: values['grpc-address'] },
+    {
+      name: 'metrics-port',
+      enabled: values['allow-metrics'],
+      port: values['metrics-port'],
+      address: values['metrics-address'] ?? values['http-address'],
+    },
+  ] as const;
+  const open = doors.filter((door) => door.enabled && door.port !== 0);
+  return open.flatMap((door, i) =>
+    open
+      .slice(0, i)
+      .filter((other) => other.port === door.port && other.address === door.address)
+      .map((other) => ({
+        between: [other.name, door.name],
+        text: `--${other.name} and --${door.name} are both ${door.port} on ${door.address}; they need a port each`,
+      })),
+  );
+}

@@ -1,0 +1,102 @@
+/** Flags of the server itself, its log and its model repository. */
+import { flag, optionalFlag, refused, repeatableFlag, withoutEffect } from '../flag.js';
+import { backendSetting, integer, oneOf, text, toggle } from '../flag-types.js';
+
+export const serverFlags = {
+  id: flag('Server', text('<name>'), 'paceline', 'Name of this server in its metadata'),
+  'exit-timeout-secs': flag(
+    'Server',
+    integer('<seconds>', 0, 86_400),
+    '30',
+    'Seconds that queued and running requests may take to finish after SIGTERM or Ctrl-C',
+  ),
+};
+
+export const repositoryFlags = {
+  'model-repository': repeatableFlag(
+    'Model repository',
+    text('<directory>'),
+    'the example models',
+    'Directory with one folder per model; may be repeated. Also: --model-store',
+  ),
+  'model-control-mode': flag(
+    'Model repository',
+    oneOf(['none', 'poll', 'explicit']),
+    'none',
+    'none: load every model at start; explicit: only those of --load-model, more by the repository API. poll is not served yet',
+  ),
+  'load-model': repeatableFlag(
+    'Model repository',
+    text('<name>'),
+    'none',
+    'Model to load at start in mode explicit; may be repeated. * alone means every model',
+  ),
+  'exit-on-error': flag('Model repository', toggle, 'true', 'End the server when a model fails to load at start'),
+  'strict-readiness': flag('Model repository', toggle, 'true', 'Ready only while every known model version is ready'),
+  'disable-auto-complete-config': flag(
+    'Model repository',
+    toggle,
+    'false',
+    'Take config.pbtxt as it stands; do not complete it from the model file',
+  ),
+  'model-load-thread-count': flag('Model repository', integer('<count>', 1, 256), '4', 'Models loaded at the same time'),
+  'model-load-retry-count': flag('Model repository', integer('<count>', 0, 100), '0', 'How often a failed load at start is tried again'),
+  'model-config-name': optionalFlag(
+    'Model repository',
+    text('<name>'),
+    'not set',
+    'Use configs/<name>.pbtxt of a model, where present, instead of config.pbtxt',
+  ),
+  'repository-poll-secs': flag(
+    'Model repository',
+    integer('<seconds>', 0),
+    '15',
+    'Seconds between two scans in mode poll',
+    withoutEffect('--model-control-mode=poll is not served yet'),
+  ),
+  'model-namespacing': flag(
+    'Model repository',
+    toggle,
+    'false',
+    'Allow the same model name in several repositories',
+    refused('model names are unique over all repositories'),
+  ),
+  'enable-peer-access': flag(
+    'Model repository',
+    toggle,
+    'true',
+    'Let GPUs read the memory of each other',
+    withoutEffect('models run on the CPU only'),
+  ),
+};
+
+export const logFlags = {
+  'log-verbose': flag('Logging', integer('<level>', 0, 10), '0', 'Detail beyond the ordinary log; 0 is off'),
+  'log-info': flag('Logging', toggle, 'true', 'Log what happens'),
+  'log-warning': flag('Logging', toggle, 'true', 'Log warnings'),
+  'log-error': flag('Logging', toggle, 'true', 'Log errors'),
+  'log-file': optionalFlag('Logging', text('<file>'), 'stderr', 'File the log is appended to'),
+  'log-format': flag(
+    'Logging',
+    oneOf(['default', 'ISO8601']),
+    'default',
+    'Form of a log line',
+    withoutEffect('the log is one JSON object a line with ISO 8601 times'),
+  ),
+};
+
+export const backendFlags = {
+  'backend-config': repeatableFlag(
+    'Backends',
+    backendSetting,
+    'none',
+    'Setting of a backend; may be repeated, e.g. onnxruntime,default-max-batch-size=4',
+  ),
+  'backend-directory': optionalFlag(
+    'Backends',
+    text('<directory>'),
+    'built in',
+    'Directory of backend libraries',
+    withoutEffect('backends are part of Paceline'),
+  ),
+};

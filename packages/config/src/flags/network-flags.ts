@@ -1,0 +1,136 @@
+/** Flags of the three front doors: HTTP, gRPC and metrics. */
+import { flag, optionalFlag, refused, repeatableFlag, withoutEffect } from '../flag.js';
+import { integer, oneOf, port, text, toggle } from '../flag-types.js';
+
+const GRPC_ACKNOWLEDGE = 'the gRPC library has fixed limits for pings';
+const NO_API_KEYS = 'access rules for single APIs are not served yet; management is open to loopback clients only';
+
+export const httpFlags = {
+  'allow-http': flag('HTTP', toggle, 'true', 'Serve the v2 protocol over HTTP'),
+  'http-address': flag('HTTP', text('<address>'), '127.0.0.1', 'Address to listen on; 0.0.0.0 opens the server to the network'),
+  'http-port': flag('HTTP', port, '8000', 'TCP port; 0 lets the system choose'),
+  'http-max-input-size': flag('HTTP', integer('<bytes>', 1), '67108864', 'Largest request body in bytes, also after decompression'),
+  'http-thread-count': flag(
+    'HTTP',
+    integer('<count>', 1),
+    '8',
+    'Threads that handle HTTP requests',
+    withoutEffect('one event loop handles all connections'),
+  ),
+  'reuse-http-port': flag('HTTP', toggle, 'false', 'Share the port with other servers', refused('the port belongs to one server')),
+  'http-header-forward-pattern': optionalFlag(
+    'HTTP',
+    text('<regex>'),
+    'not set',
+    'Headers handed to models as request parameters',
+    refused('headers are not handed to models yet'),
+  ),
+  'http-restricted-api': repeatableFlag('HTTP', text('<apis>:<key>=<value>'), 'none', 'APIs that need a header', refused(NO_API_KEYS)),
+};
+
+export const grpcFlags = {
+  'allow-grpc': flag('gRPC', toggle, 'true', 'Serve the v2 protocol over gRPC'),
+  'grpc-address': flag('gRPC', text('<address>'), '127.0.0.1', 'Address to listen on; 0.0.0.0 opens the server to the network'),
+  'grpc-port': flag('gRPC', port, '8001', 'TCP port; 0 lets the system choose'),
+  'grpc-keepalive-time': flag('gRPC', integer('<ms>', 1), '7200000', 'Milliseconds of silence after which a client is pinged'),
+  'grpc-keepalive-timeout': flag('gRPC', integer('<ms>', 1), '20000', 'Milliseconds a ping may stay unanswered before the connection is closed'),
+  'grpc-keepalive-permit-without-calls': flag('gRPC', toggle, 'false', 'Ping also while no call is open'),
+  'grpc-max-connection-age': optionalFlag('gRPC', integer('<ms>', 1), 'no limit', 'Milliseconds after which a connection is closed gracefully'),
+  'grpc-max-connection-age-grace': optionalFlag(
+    'gRPC',
+    integer('<ms>', 1),
+    'no limit',
+    'Further milliseconds that open calls get when the connection is too old',
+  ),
+  'reuse-grpc-port': flag('gRPC', toggle, 'false', 'Share the port with other servers', refused('the port belongs to one server')),
+  'grpc-header-forward-pattern': optionalFlag(
+    'gRPC',
+    text('<regex>'),
+    'not set',
+    'Headers handed to models as request parameters',
+    refused('headers are not handed to models yet'),
+  ),
+  'grpc-restricted-protocol': repeatableFlag(
+    'gRPC',
+    text('<protocols>:<key>=<value>'),
+    'none',
+    'Protocols that need a header',
+    refused(NO_API_KEYS),
+  ),
+  'grpc-use-ssl': flag('gRPC', toggle, 'false', 'Encrypt with TLS', refused('TLS is not served yet; put a proxy in front')),
+  'grpc-use-ssl-mutual': flag('gRPC', toggle, 'false', 'Ask clients for certificates', refused('TLS is not served yet; put a proxy in front')),
+  'grpc-server-cert': optionalFlag('gRPC', text('<file>'), 'not set', 'Certificate of the server (PEM)', refused('TLS is not served yet')),
+  'grpc-server-key': optionalFlag('gRPC', text('<file>'), 'not set', 'Key of that certificate (PEM)', refused('TLS is not served yet')),
+  'grpc-root-cert': optionalFlag('gRPC', text('<file>'), 'not set', 'Root certificates for clients (PEM)', refused('TLS is not served yet')),
+  'grpc-infer-thread-count': flag(
+    'gRPC',
+    integer('<count>', 1),
+    '2',
+    'Threads that handle inference calls',
+    withoutEffect('one event loop handles all connections'),
+  ),
+  'grpc-infer-allocation-pool-size': flag(
+    'gRPC',
+    integer('<count>', 0),
+    '8',
+    'Request objects kept for reuse',
+    withoutEffect('request objects are not pooled'),
+  ),
+  'grpc-max-response-pool-size': flag(
+    'gRPC',
+    integer('<count>', 1),
+    '2147483647',
+    'Response objects kept for reuse',
+    withoutEffect('response objects are not pooled'),
+  ),
+  'grpc-infer-response-compression-level': flag(
+    'gRPC',
+    oneOf(['none', 'low', 'medium', 'high']),
+    'none',
+    'Compression of inference responses',
+    withoutEffect('responses are compressed as the gRPC library agrees with the client'),
+  ),
+  'grpc-http2-max-pings-without-data': flag(
+    'gRPC',
+    integer('<count>', 0),
+    '2',
+    'Pings sent without data between them',
+    withoutEffect(GRPC_ACKNOWLEDGE),
+  ),
+  'grpc-http2-min-recv-ping-interval-without-data': flag(
+    'gRPC',
+    integer('<ms>', 0),
+    '300000',
+    'Milliseconds that must lie between two pings of a client',
+    withoutEffect(GRPC_ACKNOWLEDGE),
+  ),
+  'grpc-http2-max-ping-strikes': flag(
+    'gRPC',
+    integer('<count>', 0),
+    '2',
+    'Pings too many before a client is cut off',
+    withoutEffect(GRPC_ACKNOWLEDGE),
+  ),
+};
+
+export const metricsFlags = {
+  'allow-metrics': flag('Metrics', toggle, 'true', 'Serve metrics for Prometheus under /metrics'),
+  'metrics-address': optionalFlag('Metrics', text('<address>'), 'the HTTP address', 'Address to listen on'),
+  'metrics-port': flag('Metrics', port, '8002', 'TCP port; 0 lets the system choose'),
+  'allow-gpu-metrics': flag('Metrics', toggle, 'true', 'Report GPUs', withoutEffect('models run on the CPU only')),
+  'allow-cpu-metrics': flag('Metrics', toggle, 'true', 'Report the load of the CPU', withoutEffect('CPU gauges are not served yet')),
+  'metrics-interval-ms': flag(
+    'Metrics',
+    integer('<ms>', 1),
+    '2000',
+    'Milliseconds between two measurements of GPU and CPU',
+    withoutEffect('GPU and CPU gauges are not served yet'),
+  ),
+  'metrics-config': repeatableFlag(
+    'Metrics',
+    text('<key>=<value>'),
+    'none',
+    'Which families of request metrics exist',
+    withoutEffect('counters and histograms are always served, summaries never'),
+  ),
+};

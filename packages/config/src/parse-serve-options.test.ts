@@ -1,0 +1,178 @@
+import { describe, expect, test } from '@jest/globals';
+import { FLAG_NAMES, FLAGS } from './flag-table.js';
+import type { ServeOptions } from './serve-options.js';
+import { parseServeOptions } from './parse-serve-options.js';
+
+function accepted(argv: string[], env: Record<string, string> = {}): { options: ServeOptions; warnings: readonly string[] } {
+  const result = parseServeOptions(argv, env);
+  if (result.kind !== 'options') throw new Error(`expected options, found ${JSON.stringify(result)}`);
+  return result;
+}
+
+function errorsOf(argv: string[], env: Record<string, string> = {}): readonly string[] {
+  const result = parseServeOptions(argv, env);
+  return result.kind === 'errors' ? result.errors : [];
+}
+
+describe('values', () => {
+  test('an empty command line serves the example models on loopback, on Triton’s ports', () => {
+    const { options, warnings } = accepted([]);
+    expect(warnings).toEqual([]);
+    expect(options.repository.directories).toEqual([]);
+    expect(options.repository.controlMode).toBe('none');
+    expect([options.http, options.grpc, options.metrics].map(({ enabled, address, port }) => [enabled, address, port])).toEqual([
+      [true, '127.0.0.1', 8000],
+      [true, '127.0.0.1', 8001],
+      [true, '127.0.0.1', 8002],
+    ]);
+    expect(options.http.maxInputBytes).toBe(64 * 1024 * 1024);
+  });
+
+  test('a value may follow after a space or an equals sign; repeatable flags keep their order', () => {
+    const { options } = accepted(['--model-repository', '/a', '--model-store=/b', '--http-port', '0', '--grpc-port=9001']);
+    expect(options.repository.directories).toEqual(['/a', '/b']);
+    expect(options.http.port).toBe(0);
+    expect(options.grpc.port).toBe(9001);
+  });
+
+  test.each([
+    [['--strict-readiness=false'], false],
+    [['--strict-readiness', 'false'], false],
+    [['--strict-readiness=OFF'], false],
+    [['--strict-readiness', '--log-verbose=1'], true],
+    [['--strict-readiness=false', '--strict-readiness'], true],
+  ])('switch %j', (argv, expected) => {
+    expect(accepted(argv).options.repository.strictReadiness).toBe(expected);
+  });
+
+  test('a value with an equals sign is kept whole', () => {
+    expect(accepted(['--log-file=a=b']).options.log.file).toBe('a=b');
+  });
+
+  test('metrics listen where HTTP does unless told otherwise', () => {
+    expect(accepted(['--http-address=0.0.0.0']).options.metrics.address).toBe('0.0.0.0');
+    expect(accepted(['--http-address=0.0.0.0', '--metrics-address=::1']).options.metrics.address).toBe('::1');
+  });
+
+  test('backend settings are grouped by backend and the last of a key counts', () => {
+    const { options } = accepted([
+      '--backend-config=onnxruntime,default-max-batch-size=4',
+      '--backend-config=onnxruntime,default-max-batch-size=8',
+      '--backend-config=python,a=b=c',
+    ]);
+    expect(options.backendConfig.get('onnxruntime')).toEqual(new Map([['default-max-batch-size', '8']]));
+    expect(options.backendConfig.get('python')?.get('a')).toBe('b=c');
+  });
+
+  test('either spelling turns auto-completion off', () => {
+    expect(accepted(['--disable-auto-complete-config']).options.repository.autoCompleteConfig).toBe(false);
+    expect(accepted(['--strict-model-config=true']).options.repository.autoCompleteConfig).toBe(false);
+    expect(accepted([]).options.repository.autoCompleteConfig).toBe(true);
+  });
+
+  test('explicit mode takes names or a single star', () => {
+    const explicit = '--model-control-mode=explicit';
+    expect(accepted([explicit, '--load-model=a', '--load-model=b']).options.repository.loadModels).toEqual(['a', 'b']);
+    expect(accepted([explicit, '--load-model=*']).options.repository.loadModels).toBe('all');
+    expect(accepted([explicit]).options.repository.loadModels).toEqual([]);
+  });
+
+  test('options cannot be changed', () => {
+    const { options } = accepted([]);
+    expect(Object.isFrozen(options) && Object.isFrozen(options.http) && Object.isFrozen(options.repository.directories)).toBe(true);
+  });
+});
+
+describe('environment', () => {
+  test('stands for a flag that is not given, and is named in messages', () => {
+    expect(accepted([], { PACELINE_GRPC_PORT: '9' }).options.grpc.port).toBe(9);
+    expect(accepted(['--grpc-port=10'], { PACELINE_GRPC_PORT: '9' }).options.grpc.port).toBe(10);
+    expect(errorsOf([], { PACELINE_GRPC_PORT: 'x' })).toEqual(["PACELINE_GRPC_PORT: expected a whole number between 0 and 65535, found 'x'"]);
+  });
+
+  test('an empty variable is the same as none', () => {
+    expect(accepted([], { PACELINE_GRPC_PORT: '' }).options.grpc.port).toBe(8001);
+  });
+});
+
+describe('violations', () => {
+  test('all are reported at once, with what was expected and found', () => {
+    expect(errorsOf(['--htp-port=3', 'stray', '--http-port=99999', '--exit-on-error=perhaps', '--grpc-use-ssl', '--log-file'])).toEqual([
+      'unknown flag --htp-port; did you mean --http-port?',
+      "unexpected argument 'stray'; flags start with two dashes and --help lists them",
+      '--log-file needs a value: --log-file=<file>',
+      "--exit-on-error: expected true or false, found 'perhaps'",
+      "--http-port: expected a whole number between 0 and 65535, found '99999'",
+      '--grpc-use-ssl=true is refused: TLS is not served yet; put a proxy in front',
+    ]);
+  });
+
+  test.each([
+    ['--model-control-mode=poll', 'poll is refused'],
+    ['--model-control-mode=sometimes', "expected one of none, poll, explicit, found 'sometimes'"],
+    ['--load-model=a', 'needs --model-control-mode=explicit'],
+    ['--grpc-port=8000', '--http-port and --grpc-port are both 8000 on 127.0.0.1'],
+    ['--http-port=1e3', "found '1e3'"],
+    ['--http-port=', "found ''"],
+    ['--backend-config=onnxruntime', 'expected <backend>,<key>=<value>'],
+    ['--http-restricted-api=model-config:k=v', 'is refused'],
+    ['--zzzzzzzzzzzz', '--help lists all flags'],
+    ['--constructor=1', 'unknown flag --constructor'],
+  ])('%s', (word, expected) => {
+    const errors = errorsOf([word]);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toContain(expected);
+  });
+
+  test('a star beside names, and no way in', () => {
+    expect(errorsOf(['--model-control-mode=explicit', '--load-model=*', '--load-model=a'])[0]).toContain('must stand alone');
+    expect(errorsOf(['--allow-http=false', '--allow-grpc=false'])[0]).toContain('no way to send a request');
+  });
+
+  test('a faulty port is not also reported as taken', () => {
+    expect(errorsOf(['--http-port=x', '--grpc-port=8000'])).toHaveLength(1);
+  });
+
+  test('closed doors and system-chosen ports do not clash', () => {
+    accepted(['--grpc-port=8000', '--allow-http=false']);
+    accepted(['--grpc-port=0', '--http-port=0', '--metrics-port=0']);
+    accepted(['--grpc-port=8000', '--grpc-address=127.0.0.2']);
+  });
+});
+
+describe('flags of Triton that are not served', () => {
+  test('one warning for each flag without effect, however often it is given', () => {
+    const { warnings } = accepted(['--http-thread-count=4', '--trace-config=a=b', '--trace-config=c=d']);
+    expect(warnings).toEqual([
+      '--http-thread-count has no effect: one event loop handles all connections',
+      '--trace-config has no effect: traces are not served yet',
+    ]);
+  });
+
+  test('a refused flag may say what holds anyway', () => {
+    expect(accepted(['--grpc-use-ssl=false', '--rate-limit=off', '--model-namespacing', 'false']).warnings).toEqual([]);
+  });
+
+  test('every default in the table is a value of its own flag', () => {
+    for (const name of FLAG_NAMES) {
+      const row = FLAGS[name];
+      if (!row.repeatable && row.default !== undefined) expect([name, row.type.schema.safeParse(row.default).success]).toEqual([name, true]);
+    }
+  });
+});
+
+describe('--help', () => {
+  const result = parseServeOptions(['--http-port=bad', '--help'], {});
+  const text = result.kind === 'help' ? result.text : '';
+
+  test('wins over everything else and shows every flag with its default', () => {
+    for (const name of FLAG_NAMES) {
+      const block = text.slice(text.indexOf(`\n  --${name}=`)).split('\n  --')[1] ?? '';
+      expect(block).toMatch(new RegExp(`^${name}=[^]*Default:\\s`));
+    }
+  });
+
+  test('fits 80 columns', () => {
+    expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+/** From the flat values of the flags to the nested options that the server reads. */
+import type { FlagValues } from './flag-table.js';
+import type { BackendConfig, ServeOptions } from './serve-options.js';
+
+export function toServeOptions(values: FlagValues): ServeOptions {
+  const loads = values['load-model'];
+  return {
+    id: values.id,
+    exitTimeoutSecs: values['exit-timeout-secs'],
+    repository: {
+      directories: values['model-repository'],
+      controlMode: values['model-control-mode'] === 'explicit' ? 'explicit' : 'none',
+      loadModels: loads.includes('*') ? 'all' : loads,
+      exitOnError: values['exit-on-error'],
+      strictReadiness: values['strict-readiness'],
+      autoCompleteConfig: !values['disable-auto-complete-config'] && !values['strict-model-config'],
+      loadThreadCount: values['model-load-thread-count'],
+      loadRetryCount: values['model-load-retry-count'],
+      configName: values['model-config-name'],
+    },
+    http: {
+      enabled: values['allow-http'],
+      address: values['http-address'],
+      port: values['http-port'],
+      maxInputBytes: values['http-max-input-size'],
+    },
+    grpc: {
+      enabled: values['allow-grpc'],
+      address: values['grpc-address'],
+      port: values['grpc-port'],
+      keepaliveTimeMs: values['grpc-keepalive-time'],
+      keepaliveTimeoutMs: values['grpc-keepalive-timeout'],
+      keepalivePermitWithoutCalls: values['grpc-keepalive-permit-without-calls'],
+      maxConnectionAgeMs: values['grpc-max-connection-age'],
+      maxConnectionAgeGraceMs: values['grpc-max-connection-age-grace'],
+    },
+    metrics: {
+      enabled: values['allow-metrics'],
+      address: values['metrics-address'] ?? values['http-address'],
+      port: values['metrics-port'],
+    },
+    log: {
+      verbose: values['log-verbose'],
+      info: values['log-info'],
+      warning: values['log-warning'],
+      error: values['log-error'],
+      file: values['log-file'],
+    },
+    backendConfig: groupBackendConfig(values['backend-config']),
+  };
+}
+
+function groupBackendConfig(settings: FlagValues['backend-config']): BackendConfig {
+  const byBackend = new Map<string, Map<string, string>>();
+  for (const { backend, key, value } of settings) {
+    const ofBackend = byBackend.get(backend) ?? new Map<string, string>();
+    byBackend.set(backend, ofBackend.set(key, value));
+  }
+  return byBackend;
+}
