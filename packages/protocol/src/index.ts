@@ -1,4 +1,15 @@
 export { ERROR_CODES, ServingError, toServingError, type ErrorCode, type ServingErrorOptions } from './error.js';
+export { httpStatusOf, retryAfterSeconds } from './error-status.js';
+export {
+  decodeModelInferRequest,
+  WIRE_LIMITS,
+  type WireInferRequest,
+  type WireInput,
+  type WireOutput,
+  type WireParameters,
+} from './grpc/infer-request.js';
+export { encodeModelInferResponse, encodeModelStreamInferResponse, type WireInferResponse } from './grpc/infer-response.js';
+export { contentFieldOf, contentsToBytes, countContents, type ContentCounts, type ContentRange, type OutOfRange } from './grpc/typed-contents.js';
 export type {
   Envelope,
   InferRequest,
@@ -18,3 +29,4 @@ export type {
   ServedModel,
   TensorSpec,
 } from './model.js';
+export type { ModelFileDescription, ModelFileTensor } from './model-file.js';
