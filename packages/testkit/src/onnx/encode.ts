@@ -38,13 +38,16 @@ export interface OnnxConstant {
   readonly data: Uint8Array;
 }
 
-export type OnnxAttribute = bigint | readonly bigint[] | OnnxGraph;
+/** A bigint is an ONNX INT, a number a FLOAT. */
+export type OnnxAttribute = bigint | number | string | readonly bigint[] | readonly number[] | readonly string[] | OnnxGraph;
 
 export interface OnnxNode {
   readonly op: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly name?: string;
+  /** Operator set; default ONNX's own. */
+  readonly domain?: string;
   readonly attributes?: Readonly<Record<string, OnnxAttribute>>;
 }
 
@@ -60,10 +63,13 @@ export interface OnnxModelOptions {
   readonly opset?: number;
   readonly irVersion?: number;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Versions of further operator sets, e.g. `ai.onnx.ml`. */
+  readonly domains?: Readonly<Record<string, number>>;
 }
 
 const LENGTH_DELIMITED = 2;
 const VARINT = 0;
+const FIXED32 = 5;
 
 function text(w: BinaryWriter, field: number, value: string): void {
   w.tag(field, LENGTH_DELIMITED).string(value);
@@ -101,16 +107,41 @@ function writeConstant(w: BinaryWriter, constant: OnnxConstant): void {
 
 function writeAttribute(w: BinaryWriter, name: string, value: OnnxAttribute): void {
   text(w, 1, name);
+  const type = writeAttributeValue(w, value);
+  w.tag(20, VARINT).int32(type);
+}
+
+/** @returns the number of the attribute's type in AttributeProto.AttributeType. */
+function writeAttributeValue(w: BinaryWriter, value: OnnxAttribute): number {
+  if (typeof value === 'number') {
+    w.tag(2, FIXED32).float(value);
+    return 1;
+  }
   if (typeof value === 'bigint') {
     w.tag(3, VARINT).int64(value);
-    w.tag(20, VARINT).int32(2);
-  } else if ('nodes' in value) {
-    nested(w, 6, (g) => writeGraph(g, value));
-    w.tag(20, VARINT).int32(5);
-  } else {
-    for (const item of value) w.tag(8, VARINT).int64(item);
-    w.tag(20, VARINT).int32(7);
+    return 2;
   }
+  if (typeof value === 'string') {
+    text(w, 4, value);
+    return 3;
+  }
+  if ('nodes' in value) {
+    nested(w, 6, (g) => writeGraph(g, value));
+    return 5;
+  }
+  let type = 7; // an empty list is one of integers
+  for (const item of value) {
+    if (typeof item === 'number') {
+      w.tag(7, FIXED32).float(item);
+      type = 6;
+    } else if (typeof item === 'bigint') {
+      w.tag(8, VARINT).int64(item);
+    } else {
+      text(w, 9, item);
+      type = 8;
+    }
+  }
+  return type;
 }
 
 function writeNode(w: BinaryWriter, node: OnnxNode): void {
@@ -118,6 +149,7 @@ function writeNode(w: BinaryWriter, node: OnnxNode): void {
   for (const output of node.outputs) text(w, 2, output);
   if (node.name !== undefined) text(w, 3, node.name);
   text(w, 4, node.op);
+  if (node.domain !== undefined) text(w, 7, node.domain);
   for (const [name, value] of Object.entries(node.attributes ?? {})) {
     nested(w, 5, (a) => writeAttribute(a, name, value));
   }
@@ -140,10 +172,12 @@ export function onnxModel(graph: OnnxGraph, options: OnnxModelOptions = {}): Uin
   w.tag(1, VARINT).int64(options.irVersion ?? 8);
   text(w, 2, 'paceline-testkit');
   nested(w, 7, (g) => writeGraph(g, graph));
-  nested(w, 8, (opset) => {
-    text(opset, 1, '');
-    opset.tag(2, VARINT).int64(options.opset ?? 17);
-  });
+  for (const [domain, version] of Object.entries({ '': options.opset ?? 17, ...options.domains })) {
+    nested(w, 8, (opset) => {
+      text(opset, 1, domain);
+      opset.tag(2, VARINT).int64(version);
+    });
+  }
   for (const [key, value] of Object.entries(options.metadata ?? {})) {
     nested(w, 14, (entry) => {
       text(entry, 1, key);
