@@ -1,1 +1,1 @@
-export {};
+export * from './request/index.js';
