@@ -1,1 +1,20 @@
 export * from './request/index.js';
+export { configDataType, configDataTypeName, isServedDataType, wireDataType } from './model-config/datatype.js';
+export { FIELD_TABLE, type FieldRule } from './model-config/field-table.js';
+export type { ConfigIssue, ConfigWarning } from './model-config/issue.js';
+export { jsonStates, modelConfigFromJson, modelConfigToJson } from './model-config/json.js';
+export {
+  finishConfig,
+  prepareConfig,
+  type ConfigSource,
+  type FinishedConfig,
+  type FinishOptions,
+  type Judged,
+} from './model-config/prepare.js';
+export { mapShape } from './model-config/validate-reshape.js';
+export { selectVersions, type VersionSelection } from './model-config/version-policy.js';
+export { DynamicBatcher, type QueuedRequest } from './batching/dynamic-batcher.js';
+export type { Capacity, Decision, Dispatch, DispatchReason, Shed, Wait } from './batching/decision.js';
+export { batchPolicyOf, DEFAULT_MAX_QUEUE_SIZE, DEFAULT_QUEUE_TIMEOUT_US, type BatchPolicy, type LevelPolicy } from './batching/policy.js';
+export { BatchProfile } from './batching/profile.js';
+export type { Handle } from './batching/request-table.js';

@@ -12,6 +12,11 @@ export interface TensorSpec {
   readonly shape: readonly number[];
   /** Inputs only: may be left out of a request. */
   readonly optional: boolean;
+  /**
+   * Shape that the model file takes or gives, where it is not `shape`: the same elements in another rank (`reshape`, or
+   * a value of rank 0). Its k-th -1 stands for the same number as the k-th -1 of `shape`.
+   */
+  readonly modelShape?: readonly number[];
 }
 
 /** A model version that can take requests. Immutable: a reload makes a new object, so it may key a WeakMap. */

@@ -1,0 +1,71 @@
+/**
+ * The two stages of making a configuration final, in Triton's order. Stage one judges what the text alone decides and
+ * chooses backend and file name; stage two completes and checks it against one version's model file. Both leave their
+ * argument alone and report every issue they find, not the first.
+ */
+import { clone, create } from '@bufbuild/protobuf';
+import type { ModelFileDescription, TensorSpec } from '@paceline/protocol';
+import { ModelConfigSchema, type ModelConfig } from '@paceline/protocol/model-config';
+import { checkBackend, fillBackend } from './backend.js';
+import { completeFromFile, type CompletionOptions } from './complete.js';
+import { describeTensors } from './describe.js';
+import { checkFields } from './field-check.js';
+import { IssueList, type ConfigIssue, type ConfigWarning } from './issue.js';
+import { checkAgainstFile } from './model-check.js';
+import { normaliseConfig, normaliseInstanceGroups, type InstanceDefaults } from './normalise.js';
+import { checkReshapes } from './validate-reshape.js';
+import { checkInstanceGroups, checkScheduling } from './validate-scheduling.js';
+import { checkTensors } from './validate-tensors.js';
+
+export type Judged<T> = ({ readonly ok: true } & T) | { readonly ok: false; readonly issues: readonly ConfigIssue[] };
+
+export interface ConfigSource {
+  /** Name of the model's folder. */
+  readonly model: string;
+  /** As written; undefined where the model has no configuration file. */
+  readonly config: ModelConfig | undefined;
+  /** Names of the entries of the version folders, any version, without duplicates. */
+  readonly files: readonly string[];
+}
+
+/** Stage one. The issues' paths refer to the configuration as written. */
+export function prepareConfig(source: ConfigSource): Judged<{ config: ModelConfig; warnings: readonly ConfigWarning[] }> {
+  const config = source.config === undefined ? create(ModelConfigSchema) : clone(ModelConfigSchema, source.config);
+  const issues = new IssueList();
+  const warnings = checkFields(config, source.model, issues);
+  fillBackend(config, source.model, source.files, issues);
+  normaliseConfig(config);
+  checkScheduling(config, issues);
+  return issues.issues.length > 0 ? { ok: false, issues: issues.issues } : { ok: true, config, warnings };
+}
+
+export interface FinishOptions extends CompletionOptions, InstanceDefaults {}
+
+export interface FinishedConfig {
+  /** Normalised and complete: what a config route answers. */
+  readonly config: ModelConfig;
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+}
+
+/**
+ * Stage two, for one version.
+ * @param prepared from stage one
+ * @param file undefined when the backend is not served, which is then the only issue
+ */
+export function finishConfig(prepared: ModelConfig, file: ModelFileDescription | undefined, options: FinishOptions): Judged<FinishedConfig> {
+  const config = clone(ModelConfigSchema, prepared);
+  const issues = new IssueList();
+  checkBackend(config, issues);
+  if (issues.issues.length > 0 || file === undefined) return { ok: false, issues: issues.issues };
+  completeFromFile(config, file, options, issues);
+  normaliseInstanceGroups(config, options);
+  checkInstanceGroups(config, issues);
+  checkTensors(config, issues);
+  checkReshapes(config, issues);
+  checkScheduling(config, issues);
+  // A tensor that is wrong by itself would only be reported twice.
+  if (issues.issues.length === 0) checkAgainstFile(config, file, issues);
+  if (issues.issues.length > 0) return { ok: false, issues: issues.issues };
+  return { ok: true, config, ...describeTensors(config, file) };
+}
