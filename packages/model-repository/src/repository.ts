@@ -1,0 +1,170 @@
+/**
+ * Model repositories in local folders: which models there are, their configuration as written, their versions and
+ * files. It judges layout and text only; what a configuration means is decided elsewhere. Every read looks at the disk
+ * again, nothing is cached.
+ */
+import { readFile, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { ServingError, type ModelFileDescription } from '@paceline/protocol';
+import { MAX_CONFIG_BYTES, parseConfigText, type ConfigText } from './config-text/parse.js';
+import { fingerprintPaths } from './fingerprint.js';
+import { describeOnnxFile } from './onnx/describe.js';
+import { safeExistingFile, safeJoin, safeSegment } from './safe-path.js';
+import { listFolder, listVersions, type IgnoredEntry } from './scan/listing.js';
+
+const CONFIG_FILE = 'config.pbtxt';
+/** Largest label file, bytes. */
+const MAX_LABEL_BYTES = 64 * 1024 * 1024;
+
+/** A model as it lies in its folder. */
+export interface RepositoryModel {
+  readonly name: string;
+  /** Absolute. */
+  readonly folder: string;
+  /** undefined where the model has no configuration file. */
+  readonly configText: ConfigText | undefined;
+  /** Numbers of its version folders, ascending. */
+  readonly versions: readonly string[];
+  /** Names of the entries of the version folders, any version, without duplicates. */
+  readonly files: readonly string[];
+  readonly ignored: readonly IgnoredEntry[];
+  /** Changes when the configuration file does. */
+  readonly configFingerprint: string;
+}
+
+export interface RepositoryListing {
+  /** Names of the models, sorted; those found in several repositories included. */
+  readonly models: readonly string[];
+  readonly ignored: readonly IgnoredEntry[];
+}
+
+export interface ModelRepositoryOptions {
+  /** Folders that hold model folders. */
+  readonly roots: readonly string[];
+  /** Use `configs/<name>.pbtxt` instead of config.pbtxt where a model has it. */
+  readonly configName?: string;
+}
+
+export class LocalModelRepository {
+  readonly #roots: readonly string[];
+  readonly #configName: string | undefined;
+
+  constructor(options: ModelRepositoryOptions) {
+    this.#roots = [...new Set(options.roots.map((root) => resolve(root)))];
+    this.#configName = options.configName === undefined ? undefined : safeSegment(options.configName, 'model config name');
+  }
+
+  /** @throws ServingError NOT_FOUND naming the root that is no readable folder */
+  async list(): Promise<RepositoryListing> {
+    const models = new Set<string>();
+    const ignored: IgnoredEntry[] = [];
+    for (const root of this.#roots) {
+      const entries = await listFolder(root).catch((cause: unknown) => {
+        throw new ServingError('NOT_FOUND', `failed to read model repository '${root}': it is not a readable folder`, { cause });
+      });
+      for (const { name, isFolder } of entries) {
+        if (name.startsWith('.')) continue;
+        if (isFolder) models.add(name);
+        else if (/\.(?:onnx|pbtxt)$/.test(name)) ignored.push({ entry: name, reason: 'it is one level too high: a repository holds model folders' });
+      }
+    }
+    return { models: [...models].sort(), ignored };
+  }
+
+  /**
+   * @returns undefined where no repository has a folder of that name
+   * @throws ServingError INVALID_ARGUMENT for a name that is no folder name, a model in two repositories, and a
+   * configuration that cannot be read, with one line a fault
+   */
+  async read(name: string): Promise<RepositoryModel | undefined> {
+    safeSegment(name, 'model name');
+    const folders: string[] = [];
+    for (const root of this.#roots) {
+      const folder = join(root, name);
+      if (await stat(folder).then((s) => s.isDirectory(), () => false)) folders.push(folder); // prettier-ignore
+    }
+    const folder = folders[0];
+    if (folder === undefined) return undefined;
+    if (folders.length > 1) {
+      throw new ServingError('INVALID_ARGUMENT', 'model appears in two or more repositories', { reason: 'duplicate_model' });
+    }
+    const { versions, ignored } = listVersions(name, await listFolder(folder));
+    const files = new Set<string>();
+    for (const version of versions) for (const entry of await listFolder(join(folder, version))) files.add(entry.name);
+    const { configText, path } = await this.#readConfig(name, folder);
+    return {
+      name,
+      folder,
+      configText,
+      versions,
+      files: [...files],
+      ignored,
+      configFingerprint: path === undefined ? '' : await fingerprintPaths([path]),
+    };
+  }
+
+  async #readConfig(name: string, folder: string): Promise<{ configText: ConfigText | undefined; path: string | undefined }> {
+    const variant = this.#configName === undefined ? [] : [`configs/${this.#configName}.pbtxt`];
+    for (const file of [...variant, CONFIG_FILE]) {
+      const path = join(folder, file);
+      const info = await stat(path).catch(() => undefined);
+      if (info === undefined) continue;
+      const shown = `${name}/${file}`;
+      if (info.size > MAX_CONFIG_BYTES) {
+        throw new ServingError('INVALID_ARGUMENT', `${shown}: the file has ${info.size} bytes, at most ${MAX_CONFIG_BYTES} are read`);
+      }
+      const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+        throw new ServingError('INTERNAL', `failed to read ${shown}`, { cause });
+      });
+      return { configText: parseConfigText(text, shown), path };
+    }
+    return { configText: undefined, path: undefined };
+  }
+
+  /**
+   * Absolute path of a version's model file. `filename` may name a folder, which then holds `model.onnx` and its external
+   * data; the file may be a symbolic link to anywhere, since whoever wrote the repository placed it.
+   * @param filename from configuration text
+   * @throws ServingError INVALID_ARGUMENT for a name that leaves the version's folder, INTERNAL where nothing is there
+   */
+  async modelFile(model: RepositoryModel, version: string, filename: string): Promise<string> {
+    const folder = join(model.folder, safeSegment(version, 'version'));
+    const path = safeJoin(folder, filename, 'default_model_filename');
+    const shown = `${model.name}/${version}/${filename}`;
+    const info = await stat(path).catch(() => undefined);
+    if (info?.isFile()) return path;
+    if (info?.isDirectory()) {
+      const inner = join(path, 'model.onnx');
+      if (await stat(inner).then((s) => s.isFile(), () => false)) return inner; // prettier-ignore
+      throw new ServingError('INTERNAL', `failed to stat file ${shown}/model.onnx`, { reason: 'model_file' });
+    }
+    const names = (await listFolder(folder)).map((entry) => entry.name).join(', ');
+    throw new ServingError('INTERNAL', `failed to stat file ${shown}; the folder ${model.name}/${version} holds ${names === '' ? 'nothing' : names}`, {
+      reason: 'model_file',
+    });
+  }
+
+  /** What the version's ONNX file says about itself. @throws ServingError see {@link describeOnnxFile} */
+  describe(model: RepositoryModel, version: string, path: string): Promise<ModelFileDescription> {
+    return describeOnnxFile(path, `${model.name}/${version}/${path.slice(join(model.folder, version).length + 1)}`);
+  }
+
+  /**
+   * The lines of a label file of the model's folder; a last empty line does not count.
+   * @throws ServingError INVALID_ARGUMENT when it is missing, too large or leads out of the folder
+   */
+  async labels(model: RepositoryModel, filename: string): Promise<string[]> {
+    const path = await safeExistingFile(model.folder, filename, 'label_filename');
+    if (path === undefined) throw new ServingError('INVALID_ARGUMENT', `label file '${filename}' of model '${model.name}' does not exist in the model's folder`);
+    const { size } = await stat(path);
+    if (size > MAX_LABEL_BYTES) throw new ServingError('INVALID_ARGUMENT', `label file '${filename}' of model '${model.name}' is larger than ${MAX_LABEL_BYTES} bytes`);
+    const lines = (await readFile(path, 'utf8')).split(/\r?\n/);
+    if (lines.at(-1) === '') lines.pop();
+    return lines;
+  }
+
+  /** Changes when a file of the version, or one of the given files of the model's folder, does. */
+  versionFingerprint(model: RepositoryModel, version: string, files: readonly string[] = []): Promise<string> {
+    return fingerprintPaths([join(model.folder, version), ...files.map((file) => join(model.folder, file))]);
+  }
+}

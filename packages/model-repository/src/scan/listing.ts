@@ -1,0 +1,59 @@
+/** Reads folders of a repository and says of each entry whether it is a model or a version, and if not, why. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** An entry that is not used, and the reason, for the report of a load. */
+export interface IgnoredEntry {
+  /** Relative to the repository, e.g. `resnet/01`. */
+  readonly entry: string;
+  readonly reason: string;
+}
+
+export interface FolderEntry {
+  readonly name: string;
+  readonly isFolder: boolean;
+}
+
+/** Entries of a folder, symbolic links followed, by name. Broken links count as files. */
+export async function listFolder(path: string): Promise<FolderEntry[]> {
+  const entries = await readdir(path, { withFileTypes: true });
+  const listed = entries.map(async (entry) => ({
+    name: entry.name,
+    isFolder: entry.isDirectory() || (entry.isSymbolicLink() && (await stat(join(path, entry.name)).then((s) => s.isDirectory(), () => false))),
+  })); // prettier-ignore
+  return (await Promise.all(listed)).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Folders of a model that hold no version. */
+const OTHER_FOLDERS = new Set(['warmup', 'initial_state', 'configs']);
+const MODEL_FILE = /^model\.(?:onnx|plan|pt|pt2|xml|py|graphdef|savedmodel)$/;
+
+export interface VersionListing {
+  /** Ascending. */
+  readonly versions: readonly string[];
+  readonly ignored: readonly IgnoredEntry[];
+}
+
+/** Sorts the entries of a model's folder into versions and what is ignored. */
+export function listVersions(model: string, entries: readonly FolderEntry[]): VersionListing {
+  const versions: string[] = [];
+  const ignored: IgnoredEntry[] = [];
+  const ignore = (name: string, reason: string): void => void ignored.push({ entry: `${model}/${name}`, reason });
+  for (const { name, isFolder } of entries) {
+    if (!isFolder) {
+      if (MODEL_FILE.test(name)) ignore(name, `a model file belongs in a version folder: ${model}/1/${name}`);
+    } else if (OTHER_FOLDERS.has(name)) {
+      continue;
+    } else if (!/^\d+$/.test(name)) {
+      ignore(name, 'the name of a version folder must be a number');
+    } else if (name.length > 1 && name.startsWith('0')) {
+      ignore(name, `the name of a version folder must not begin with 0: rename it to ${BigInt(name)}`);
+    } else if (BigInt(name) > 2n ** 63n - 1n) {
+      ignore(name, 'the number of a version must fit into 64 bits');
+    } else {
+      versions.push(name);
+    }
+  }
+  versions.sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1));
+  return { versions, ignored };
+}
