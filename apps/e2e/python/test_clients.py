@@ -161,7 +161,7 @@ def test_one_failing_request_leaves_its_batch_mates_alone(client):
     """The model throws for an index that is out of range; requests around it in the same batches still get answers."""
 
     def ask(index):
-        tensor = make_input(client.module, "INDEX", np.array([[index]], dtype=np.int64))
+        tensor = make_input(client.module, "INPUT0", np.array([[index]], dtype=np.int64))
         try:
             return client.infer("gather", [tensor]).as_numpy("OUTPUT0")[0, 0]
         except InferenceServerException as error:

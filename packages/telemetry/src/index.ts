@@ -1,4 +1,4 @@
-export { createLogger, type Logger } from './logger.js';
+export { createLogger, SILENT, type Logger, type LoggerOptions } from './logger.js';
 export {
   FAILURE_REASONS,
   ModelStatistics,

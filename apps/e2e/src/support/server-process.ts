@@ -34,7 +34,7 @@ function spawnServer(flags: readonly string[]): ChildProcess {
 
 /** Starts a server and waits until it serves. @throws Error with the server's output when it exits before. */
 export async function startServer(flags: readonly string[]): Promise<ServerProcess> {
-  const child = spawnServer(['--http-port=0', '--grpc-port=0', '--metrics-port=0', '--log-format=json', ...flags]);
+  const child = spawnServer(['--http-port=0', '--grpc-port=0', '--metrics-port=0', ...flags]);
   const log: string[] = [];
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   const addresses = new Promise<{ http: string; grpc: string; metrics: string }>((resolve, reject) => {

@@ -1,0 +1,104 @@
+/** The server as a process: how it starts, refuses to start, and ends. */
+import { createServer, type AddressInfo } from 'node:net';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { temporaryModelRepository, type TemporaryRepository } from '@paceline/testkit';
+import { FIXTURE_MODELS } from './support/fixture-models.js';
+import { runServerToExit, startServer } from './support/server-process.js';
+
+/** Process ids whose parent chain leads to `root`, itself excluded. */
+function descendants(root: number): number[] {
+  const parents = new Map<number, number>();
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8');
+      parents.set(Number(entry), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
+    } catch {
+      // The process ended while we were looking.
+    }
+  }
+  const found: number[] = [];
+  for (const [pid] of parents) {
+    for (let p = parents.get(pid); p !== undefined && p > 1; p = parents.get(p)) {
+      if (p === root) found.push(pid);
+    }
+  }
+  return found;
+}
+
+const slowBody = (iterations: number): string =>
+  JSON.stringify({
+    inputs: [
+      { name: 'INPUT0', datatype: 'FP32', shape: [1, 1], data: [1.5] },
+      { name: 'ITERS', datatype: 'INT64', shape: [1, 1], data: [iterations] },
+    ],
+  });
+
+describe('the server process', () => {
+  let repository: TemporaryRepository;
+  let explicit: readonly string[];
+
+  beforeAll(() => {
+    repository = temporaryModelRepository(FIXTURE_MODELS);
+    explicit = [`--model-repository=${repository.root}`, '--model-control-mode=explicit'];
+  });
+  afterAll(() => repository.remove());
+
+  it('finishes what it accepted when it is told to end, and leaves no process behind', async () => {
+    const server = await startServer([...explicit, '--load-model=slow']);
+    const tree = descendants(server.child.pid!);
+    expect(tree.length).toBeGreaterThan(0);
+    const executing = async (): Promise<number> => {
+      const stats = (await (await fetch(`http://${server.metrics}/metrics`)).text()).match(/^nv_inference_pending_request_count\{.*model="slow".*\} (\d+)/m);
+      return Number(stats?.[1] ?? 0);
+    };
+    const answers = Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const response = await fetch(`http://${server.http}/v2/models/slow/infer`, { method: 'POST', body: slowBody(1000) });
+        return { status: response.status, body: (await response.json()) as { outputs?: { data: number[] }[] } };
+      }),
+    );
+    // Accepted = the server counts some of them as waiting behind the running batch.
+    while ((await executing()) === 0);
+    const exit = server.stop('SIGTERM');
+    for (const answer of await answers) {
+      expect(answer.status).toBe(200);
+      expect(answer.body.outputs![0]!.data).toEqual([1.5]);
+    }
+    expect(await exit).toBe(0);
+    for (const pid of tree) expect(existsSync(`/proc/${pid}`)).toBe(false);
+  }, 60_000);
+
+  it('names the port that is taken and what to do about it', async () => {
+    const holder = createServer();
+    await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
+    const { port } = holder.address() as AddressInfo;
+    const exit = await runServerToExit([...explicit, `--http-port=${port}`, '--grpc-port=0', '--metrics-port=0']);
+    holder.close();
+    expect(exit.code).toBe(1);
+    expect(exit.stderr).toContain(`127.0.0.1:${port}`);
+    expect(exit.stderr).toContain('already in use');
+    expect(exit.stderr).toContain('--http-port');
+  }, 60_000);
+
+  it('ends with an error when a model cannot load, and says which and why', async () => {
+    const exit = await runServerToExit([`--model-repository=${repository.root}`, '--http-port=0', '--grpc-port=0', '--metrics-port=0']);
+    expect(exit.code).toBe(1);
+    expect(exit.stderr).toContain('broken_config');
+    expect(exit.stderr).toContain('config.pbtxt');
+  }, 60_000);
+
+  it('names an unknown flag and the one that was probably meant', async () => {
+    const exit = await runServerToExit(['--model-repositry=/models']);
+    expect(exit.code).toBe(1);
+    expect(exit.stderr).toContain('--model-repository');
+  }, 60_000);
+
+  it('prints every flag for --help', async () => {
+    const exit = await runServerToExit(['--help']);
+    expect(exit.code).toBe(0);
+    expect(exit.stdout).toContain('--model-control-mode');
+    expect(exit.stdout).toContain('--http-port');
+  }, 60_000);
+});
