@@ -1,1 +1,1 @@
-export {};
+export { createLocalWorker, LocalWorker, type LocalWorkerOptions, type WorkerStatistics } from './local-worker.js';

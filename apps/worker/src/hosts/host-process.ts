@@ -1,0 +1,199 @@
+/**
+ * One instance host as the worker sees it: the process, its socket, its shared-memory file and the frames under way.
+ * Every frame that wants an answer is a `HostWork`; the host answers in order, so the oldest is the one it is busy with,
+ * and how long it has been that is what supervision watches. When the host is gone, each work under way ends exactly
+ * once through `onGone`.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
+import type { Clock } from '@paceline/clock';
+import { ANNOUNCE_START, emptyFrame, FRAME } from '../host-protocol/frames.js';
+import { FrameReader } from './frame-reader.js';
+import { SharedFile } from './shared-file.js';
+
+export interface HostWork {
+  /** The host is killed when it is busy with this for longer. */
+  readonly limitUs: number;
+  /** What the host was doing, for messages: `execute of model 'm'`. */
+  readonly what: string;
+  /** Any answer to it, `failed` included; `started` is not one. */
+  onAnswer(frame: Buffer): void;
+  /** The host has gone. `started`: it had begun with this. */
+  onGone(started: boolean, reason: string): void;
+}
+
+interface UnderWay {
+  readonly sequence: number;
+  readonly work: HostWork;
+  slot: number | undefined;
+}
+
+export interface HostProcessOptions {
+  readonly clock: Clock;
+  /** Directory of a memory file system; "" = no shared memory. */
+  readonly shmDirectory: string;
+  readonly api: 'binding' | 'session';
+  readonly entry: string;
+  readonly onExit: (host: HostProcess, reason: string) => void;
+}
+
+const NODE_FLAGS = ['--v8-pool-size=0', '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'];
+
+/** The compiled entry of the Node host, wherever this file itself runs from. */
+export function defaultHostEntry(): string {
+  return createRequire(import.meta.url).resolve('@paceline/worker/host');
+}
+
+export class HostProcess {
+  readonly shared: SharedFile | undefined;
+  readonly #child: ChildProcess;
+  readonly #socket: Socket;
+  readonly #underWay: UnderWay[] = [];
+  readonly #freeSlots: number[] = [];
+  readonly #ended: Promise<void>;
+  #slots = 0;
+  #sequence = 0;
+  #oldestSinceUs = 0;
+  #announced = 0;
+  #gone = false;
+  #killReason: string | undefined;
+  #lastAnswerUs: number;
+
+  constructor(private readonly options: HostProcessOptions) {
+    this.#lastAnswerUs = options.clock.nowUs();
+    this.shared = options.shmDirectory === '' ? undefined : SharedFile.create(options.shmDirectory);
+    const args = [...NODE_FLAGS, options.entry, `--api=${options.api}`, ...(this.shared ? ['--shm-fd=4'] : [])];
+    this.#child = spawn(process.execPath, args, {
+      detached: true,
+      env: hostEnvironment(),
+      stdio: ['ignore', 'ignore', 'inherit', 'pipe', ...(this.shared ? [this.shared.fd] : [])],
+    });
+    this.#socket = this.#child.stdio[3] as Socket;
+    const reader = new FrameReader((frame) => this.#onFrame(frame));
+    this.#socket.on('data', (chunk: Buffer) => {
+      try {
+        reader.push(chunk);
+      } catch (error) {
+        this.kill(error instanceof Error ? error.message : String(error));
+      }
+    });
+    this.#socket.on('error', () => undefined);
+    this.#ended = this.#watchEnd();
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Whether it can take work. */
+  get alive(): boolean {
+    return !this.#gone && this.#killReason === undefined;
+  }
+
+  get idle(): boolean {
+    return this.#underWay.length === 0;
+  }
+
+  /** Monotonic time of its last answer, microseconds. */
+  get lastAnswerUs(): number {
+    return this.#lastAnswerUs;
+  }
+
+  /** Number for the next frame; frames are sent in the order of their numbers. */
+  nextSequence(): number {
+    this.#sequence = this.#sequence === 0xffff_ffff ? 1 : this.#sequence + 1;
+    return this.#sequence;
+  }
+
+  /** A slot of the shared file; it becomes the work's when passed to {@link send}, which frees it with the answer. */
+  takeSlot(): number {
+    return this.#freeSlots.pop() ?? this.#slots++;
+  }
+
+  giveSlot(slot: number): void {
+    this.#freeSlots.push(slot);
+  }
+
+  /** Flags an execute needs so that this worker can tell whether it began. */
+  get startFlag(): number {
+    return this.shared ? 0 : ANNOUNCE_START;
+  }
+
+  /** Sends a frame that will be answered. On a host that is gone the work ends at once, not started. */
+  send(frame: Buffer, sequence: number, work: HostWork, slot?: number): void {
+    if (!this.alive) {
+      queueMicrotask(() => work.onGone(false, this.#killReason ?? 'the instance host has ended'));
+      return;
+    }
+    if (this.#underWay.length === 0) this.#oldestSinceUs = this.options.clock.nowUs();
+    this.#underWay.push({ sequence, work, slot });
+    this.#socket.write(frame);
+  }
+
+  /** The work the host is busy with and for how long, if any. */
+  busy(nowUs: number): { readonly work: HostWork; readonly sequence: number; readonly forUs: number } | undefined {
+    const oldest = this.#underWay[0];
+    return oldest && { work: oldest.work, sequence: oldest.sequence, forUs: nowUs - this.#oldestSinceUs };
+  }
+
+  /** Asks for a sign of life. */
+  ping(limitUs: number): void {
+    const sequence = this.nextSequence();
+    this.send(emptyFrame(FRAME.ping, 0, sequence), sequence, { limitUs, what: 'ping', onAnswer: () => undefined, onGone: () => undefined });
+  }
+
+  /** Kills it, whatever it does. @param reason ends up in the errors of what was under way */
+  kill(reason: string): void {
+    if (this.#gone) return;
+    this.#killReason ??= reason;
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Resolves when the process is gone and everything under way has ended. */
+  get ended(): Promise<void> {
+    return this.#ended;
+  }
+
+  #onFrame(frame: Buffer): void {
+    const sequence = frame.readUInt32LE(12);
+    if (frame.readUInt32LE(4) === FRAME.started) {
+      this.#announced = sequence;
+      return;
+    }
+    const oldest = this.#underWay.shift();
+    if (!oldest || oldest.sequence !== sequence) throw new Error(`instance host answered ${sequence} out of order`);
+    const nowUs = this.options.clock.nowUs();
+    this.#lastAnswerUs = nowUs;
+    this.#oldestSinceUs = nowUs;
+    oldest.work.onAnswer(frame);
+    if (oldest.slot !== undefined) this.#freeSlots.push(oldest.slot);
+  }
+
+  /** Both ends are awaited: what the host wrote before it died still counts. */
+  async #watchEnd(): Promise<void> {
+    const socketClosed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()));
+    const how = await new Promise<string>((resolve) => {
+      this.#child.once('exit', (code, signal) => resolve(signal ? `was ended by ${signal}` : `exited with code ${code}`));
+      this.#child.once('error', (error) => {
+        this.#socket.destroy();
+        resolve(`could not be started: ${error.message}`);
+      });
+    });
+    await socketClosed;
+    const reason = this.#killReason ?? `the instance host ${how}`;
+    this.#gone = true;
+    const begun = this.shared ? this.shared.lastStarted() : this.#announced;
+    this.shared?.close();
+    for (const { sequence, work } of this.#underWay.splice(0)) work.onGone(sequence === begun, reason);
+    this.options.onExit(this, reason);
+  }
+}
+
+/** What a host inherits: nothing that would change how Node itself runs. */
+function hostEnvironment(): NodeJS.ProcessEnv {
+  const env: NodeJS.ProcessEnv = { ...process.env, MALLOC_ARENA_MAX: '2' };
+  delete env['NODE_OPTIONS'];
+  delete env['NODE_V8_COVERAGE'];
+  return env;
+}

@@ -1,0 +1,42 @@
+/**
+ * Which host an instance gets. A host of its own is the rule: a crash, a leak or a long run then touches nobody else.
+ * Once several hosts are in use, small models share a pool of about one host per core, so that hundreds of them fit on
+ * one machine; a model that took a host down with it, or is slow, stays out of the pool. Pure.
+ */
+export interface PlacementLimits {
+  /** Hosts of their own that small models may take before they share. */
+  readonly dedicatedHosts: number;
+  /** Hosts in the pool. */
+  readonly poolHosts: number;
+}
+
+export interface PoolHostLoad {
+  readonly instances: number;
+  /** Instances of the model that is being placed. */
+  readonly sameModel: number;
+}
+
+export interface PlacementRequest {
+  /** Small enough, and on the CPU, to share a host. */
+  readonly small: boolean;
+  /** It was slow, or its host died while it ran. */
+  readonly isolated: boolean;
+}
+
+export type Placement =
+  | { readonly host: 'dedicated'; readonly reason: 'large' | 'isolated' | 'few_hosts' }
+  | { readonly host: 'new_pool_host'; readonly reason: 'pool_not_full' }
+  | { readonly host: 'pool'; readonly index: number; readonly reason: 'least_loaded' };
+
+export function choosePlacement(request: PlacementRequest, dedicatedInUse: number, pool: readonly PoolHostLoad[], limits: PlacementLimits): Placement {
+  if (!request.small) return { host: 'dedicated', reason: 'large' };
+  if (request.isolated) return { host: 'dedicated', reason: 'isolated' };
+  if (dedicatedInUse < limits.dedicatedHosts) return { host: 'dedicated', reason: 'few_hosts' };
+  if (pool.length < limits.poolHosts) return { host: 'new_pool_host', reason: 'pool_not_full' };
+  let best = 0;
+  for (let i = 1; i < pool.length; i++) {
+    const better = pool[i]!.sameModel - pool[best]!.sameModel || pool[i]!.instances - pool[best]!.instances;
+    if (better < 0) best = i;
+  }
+  return { host: 'pool', index: best, reason: 'least_loaded' };
+}

@@ -1,0 +1,39 @@
+/** The tensors of one loaded model, by the index that the frames use. */
+import { ServingError, type TensorSpec } from '@paceline/protocol';
+import type { LoadSpec } from '@paceline/worker-rpc';
+
+export class ModelTensors {
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+  /** Whether the first dimension of every tensor is the batch. */
+  readonly batches: boolean;
+  readonly #inputIndex: ReadonlyMap<string, number>;
+  readonly #outputIndex: ReadonlyMap<string, number>;
+
+  constructor(
+    spec: LoadSpec,
+    readonly model: string = spec.model,
+  ) {
+    this.inputs = spec.inputs;
+    this.outputs = spec.outputs;
+    this.batches = spec.config.maxBatchSize > 0;
+    this.#inputIndex = new Map(spec.inputs.map((t, i) => [t.name, i]));
+    this.#outputIndex = new Map(spec.outputs.map((t, i) => [t.name, i]));
+  }
+
+  inputIndex(name: string): number {
+    return found(this.#inputIndex, name, 'input', this.model);
+  }
+
+  outputIndex(name: string): number {
+    return found(this.#outputIndex, name, 'output', this.model);
+  }
+}
+
+function found(indexes: ReadonlyMap<string, number>, name: string, kind: string, model: string): number {
+  const index = indexes.get(name);
+  if (index === undefined) {
+    throw new ServingError('INVALID_ARGUMENT', `unexpected inference ${kind} '${name}' for model '${model}'`, { reason: `unexpected_${kind}` });
+  }
+  return index;
+}

@@ -1,0 +1,43 @@
+/** What all instances of one loaded model version have in common. */
+import type { LoadSpec } from '@paceline/worker-rpc';
+import type { LoadMessage } from '../host-protocol/messages.js';
+import { ModelTensors } from '../infer/model-tensors.js';
+import type { OnnxOptions } from '../onnx/session-options.js';
+
+export class LoadedModel {
+  readonly key: string;
+  readonly tensors: ModelTensors;
+  readonly loadMessage: LoadMessage;
+  /** It was slow or took a host down: no sharing any more. */
+  isolated = false;
+
+  constructor(
+    readonly spec: LoadSpec,
+    onnx: OnnxOptions,
+    /** Whether it may share a host. */
+    readonly small: boolean,
+  ) {
+    this.key = modelKey(spec.model, spec.version, spec.generation);
+    this.tensors = new ModelTensors(spec);
+    this.loadMessage = {
+      modelPath: spec.modelPath,
+      inputs: spec.inputs.map(({ name, datatype, optional }) => ({ name, datatype, optional })),
+      outputs: spec.outputs.map(({ name, datatype }) => ({ name, datatype })),
+      options: onnx.options,
+    };
+  }
+}
+
+export function modelKey(model: string, version: string, generation: number): string {
+  return `${model}\u0000${version}\u0000${generation}`;
+}
+
+/** Triton's names: `<group>_<n>`; a group without a name is named after the model and its place. */
+export function instanceNames(spec: LoadSpec): string[] {
+  const groups = spec.config.instanceGroup;
+  if (groups.length === 0) return [`${spec.model}_0`];
+  return groups.flatMap((group, g) => {
+    const name = group.name || `${spec.model}_${g}`;
+    return Array.from({ length: Math.max(1, group.count) }, (_, n) => `${name}_${n}`);
+  });
+}

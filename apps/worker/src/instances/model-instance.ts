@@ -1,0 +1,284 @@
+/**
+ * One model instance: the batches it has (at most two: one running, one staged), the host it lives in, and its return
+ * after that host died. Every batch that was accepted ends in exactly one completion.
+ */
+import type { Clock, Timer } from '@paceline/clock';
+import { ServingError } from '@paceline/protocol';
+import type { ReplyChannel } from '@paceline/streams';
+import type { Logger } from '@paceline/telemetry';
+import type { Batch, BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
+import { FRAME, jsonBody, jsonFrame } from '../host-protocol/frames.js';
+import type { FailedMessage, LoadMessage } from '../host-protocol/messages.js';
+import type { Berth, HostFleet, Tenant } from '../hosts/host-fleet.js';
+import type { PlacementRequest } from '../hosts/placement.js';
+import { executeFrame, gather, type GatheredBatch } from '../infer/gather.js';
+import { readOutputs, scatter } from '../infer/scatter.js';
+import type { CopyCounter } from '../infer/copy-counter.js';
+import { Backoff } from '../supervision/backoff.js';
+import { ExecuteLimit, type ExecuteLimits } from '../supervision/execute-limit.js';
+import type { LoadedModel } from './loaded-model.js';
+
+const MOST_BATCHES = 2;
+
+export interface InstanceContext {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly fleet: HostFleet;
+  readonly replies: ReplyChannel;
+  readonly limits: ExecuteLimits;
+  readonly loadLimitUs: number;
+  /** A pooled model whose runs take longer gets a host of its own. */
+  readonly slowRunUs: number;
+  readonly copies: CopyCounter;
+  onInstance(event: InstanceEvent): void;
+  onCompletion(completion: BatchCompletion): void;
+}
+
+export class ModelInstance implements Tenant {
+  readonly modelKey: string;
+  readonly #limit: ExecuteLimit;
+  readonly #backoff = new Backoff();
+  #berth: Berth | undefined;
+  #ready = false;
+  #stopped = false;
+  #moving = false;
+  #batches = 0;
+  #restart: Timer | undefined;
+  /** When the last batch ended, to know from when on the next one had the host to itself. */
+  #freeSinceUs = 0;
+  #idleWaiters: (() => void)[] = [];
+
+  constructor(
+    readonly id: number,
+    readonly name: string,
+    private readonly model: LoadedModel,
+    private readonly context: InstanceContext,
+  ) {
+    this.modelKey = model.key;
+    this.#limit = new ExecuteLimit(context.limits);
+  }
+
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  /** First start. @throws ServingError with the runtime's text when the model cannot be loaded */
+  async start(): Promise<void> {
+    const berth = this.context.fleet.place(this);
+    this.#berth = berth;
+    await this.#loadInto(berth);
+    this.#up();
+  }
+
+  /** Takes no more batches, finishes what it has, frees its memory. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#ready = false;
+    this.#restart?.cancel();
+    const berth = this.#berth;
+    this.#berth = undefined;
+    if (berth) await this.context.fleet.leave(this, berth);
+  }
+
+  /** Resolves when no batch is with it. */
+  idle(): Promise<void> {
+    return this.#batches === 0 ? Promise.resolve() : new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  placementRequest(): PlacementRequest {
+    return { small: this.model.small, isolated: this.model.isolated };
+  }
+
+  execute(batch: Batch): void {
+    const berth = this.#berth;
+    if (!this.#ready || !berth?.host.alive) return this.#refuse(batch, `instance '${this.name}' is not ready`);
+    if (this.#batches >= MOST_BATCHES) return this.#refuse(batch, `instance '${this.name}' has ${MOST_BATCHES} batches already`);
+    const { clock, copies } = this.context;
+    const givenUs = clock.nowUs();
+    let gathered: GatheredBatch;
+    try {
+      gathered = gather(batch, this.model.tensors);
+    } catch (error) {
+      queueMicrotask(() => this.#complete(batch, 'failed', false, asServingError(error)));
+      return;
+    }
+    const { host } = berth;
+    const sequence = host.nextSequence();
+    const slot = host.takeSlot();
+    const frame = executeFrame(gathered, { instance: this.id, sequence, slot, flags: host.startFlag, shared: host.shared });
+    copies.inBytes += gathered.totalBytes;
+    this.#batches += 1;
+    const limitUs = this.#limit.limitUs(gathered.totalBytes);
+    const work = {
+      limitUs,
+      what: `a run of model '${batch.model}'`,
+      onAnswer: (answer: Buffer) => this.#onAnswer(batch, berth, answer, givenUs, gathered.totalBytes),
+      onGone: (started: boolean, reason: string) => this.#onLost(batch, started, reason),
+    };
+    host.send(frame, sequence, work, slot);
+  }
+
+  onHostGone(berth: Berth, reason: string): void {
+    if (this.#berth !== berth || this.#stopped) return;
+    this.#berth = undefined;
+    const wasReady = this.#ready;
+    this.#ready = false;
+    if (!wasReady) return;
+    this.#announce('down', reason);
+    this.#comeBackLater();
+  }
+
+  moveAway(reason: string): void {
+    if (this.#ready && !this.#moving) void this.#move(reason);
+  }
+
+  async #loadInto(berth: Berth): Promise<void> {
+    const { host } = berth;
+    const message: LoadMessage = this.model.loadMessage;
+    await new Promise<void>((resolve, reject) => {
+      const sequence = host.nextSequence();
+      host.send(jsonFrame(FRAME.load, this.id, sequence, message), sequence, {
+        limitUs: this.context.loadLimitUs,
+        what: `loading model '${this.model.spec.model}'`,
+        onAnswer: (frame) => (frame.readUInt32LE(4) === FRAME.loaded ? resolve() : reject(failure(frame))),
+        onGone: (_, reason) => {
+          this.model.isolated = true;
+          reject(new ServingError('UNAVAILABLE', `model '${this.model.spec.model}' could not be loaded: ${reason}`, { reason: 'instance_host_lost' }));
+        },
+      });
+    });
+  }
+
+  #up(): void {
+    this.#ready = true;
+    this.#freeSinceUs = this.context.clock.nowUs();
+    this.#backoff.up(this.#freeSinceUs);
+  }
+
+  #comeBackLater(): void {
+    const delayUs = this.#backoff.down(this.context.clock.nowUs());
+    this.#restart = this.context.clock.setTimer(delayUs, () => void this.#comeBack());
+  }
+
+  async #comeBack(): Promise<void> {
+    const berth = this.context.fleet.place(this);
+    this.#berth = berth;
+    try {
+      await this.#loadInto(berth);
+    } catch (error) {
+      if (this.#stopped) return;
+      this.#berth = undefined;
+      this.context.logger.warn({ err: error, instance: this.name }, 'model instance did not come back');
+      await this.context.fleet.leave(this, berth);
+      if (!this.#stopped) this.#comeBackLater();
+      return;
+    }
+    if (this.#stopped) return;
+    this.#up();
+    this.#announce('ready', 'restarted');
+  }
+
+  /** Replacement first: the old host serves until the new one has the model. */
+  async #move(reason: string): Promise<void> {
+    this.#moving = true;
+    const old = this.#berth!;
+    old.tenants.delete(this);
+    const berth = this.context.fleet.place(this);
+    old.tenants.add(this);
+    try {
+      await this.#loadInto(berth);
+      if (this.#berth === old && this.#ready) {
+        this.#berth = berth;
+        this.context.logger.info({ instance: this.name, reason }, 'model instance moved to another host');
+        await this.context.fleet.leave(this, old);
+      } else if (berth !== this.#berth) {
+        await this.context.fleet.leave(this, berth);
+      }
+    } catch (error) {
+      this.context.logger.warn({ err: error, instance: this.name }, 'model instance could not be moved to another host');
+      await this.context.fleet.leave(this, berth);
+    } finally {
+      this.#moving = false;
+    }
+  }
+
+  #onAnswer(batch: Batch, berth: Berth, answer: Buffer, givenUs: number, inputBytes: number): void {
+    const { clock, replies, copies } = this.context;
+    const arrivedUs = clock.nowUs();
+    const beganUs = Math.max(givenUs, this.#freeSinceUs);
+    this.#freeSinceUs = arrivedUs;
+    if (answer.readUInt32LE(4) !== FRAME.result) return this.#complete(batch, 'failed', true, failure(answer));
+    let inferNs: number;
+    let computeInputNs: number;
+    let computeOutputNs: number;
+    try {
+      const outputs = readOutputs(answer, berth.host.shared);
+      const members = scatter(batch, outputs, this.model.tensors);
+      copies.outBytes += outputs.copiedBytes;
+      inferNs = outputs.inferNs;
+      computeInputNs = Math.max(0, Math.round(1000 * (arrivedUs - beganUs) - inferNs - outputs.layOutNs));
+      computeOutputNs = Math.round(1000 * (clock.nowUs() - arrivedUs) + outputs.layOutNs);
+      for (let i = 0; i < members.length; i++) {
+        const member = batch.members[i]!;
+        const timings = { queueNs: member.queueNs, computeInputNs, computeInferNs: inferNs, computeOutputNs, batchRows: batch.rows };
+        replies.send(member.ref, { ok: true, index: 0, final: true, outputs: members[i]!, timings });
+      }
+    } catch (error) {
+      return this.#complete(batch, 'failed', true, asServingError(error));
+    }
+    this.#limit.record(inferNs / 1000, inputBytes);
+    this.#end();
+    this.context.onCompletion({
+      batchId: batch.id,
+      instance: this.name,
+      outcome: 'ok',
+      started: true,
+      error: undefined,
+      computeInputNs,
+      computeInferNs: inferNs,
+      computeOutputNs,
+    });
+    if (berth.pooled && inferNs > 1000 * this.context.slowRunUs && !this.model.isolated) {
+      this.model.isolated = true;
+      this.moveAway('its runs are long, and it shared a host');
+    }
+  }
+
+  #onLost(batch: Batch, started: boolean, reason: string): void {
+    if (started) this.model.isolated = true;
+    const error = new ServingError('UNAVAILABLE', `model '${batch.model}' lost its instance '${this.name}': ${reason}`, { reason: 'instance_lost' });
+    this.#complete(batch, 'lost', started, error);
+  }
+
+  #complete(batch: Batch, outcome: 'failed' | 'lost', started: boolean, error: ServingError): void {
+    if (started || outcome === 'lost') this.#end();
+    this.context.onCompletion({ batchId: batch.id, instance: this.name, outcome, started, error, computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 });
+  }
+
+  #refuse(batch: Batch, why: string): void {
+    const error = new ServingError('UNAVAILABLE', why, { reason: 'instance_not_ready' });
+    const refused: BatchCompletion = { batchId: batch.id, instance: this.name, outcome: 'refused', started: false, error, computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
+    queueMicrotask(() => this.context.onCompletion(refused));
+  }
+
+  #end(): void {
+    this.#batches -= 1;
+    if (this.#batches > 0) return;
+    for (const waiter of this.#idleWaiters.splice(0)) waiter();
+  }
+
+  #announce(state: 'ready' | 'down', reason: string): void {
+    const { model, version, generation } = this.model.spec;
+    this.context.onInstance({ model, version, generation, instance: this.name, state, reason });
+  }
+}
+
+function failure(frame: Buffer): ServingError {
+  const failed = jsonBody(frame) as FailedMessage;
+  return new ServingError(failed.code, failed.message, { reason: failed.reason });
+}
+
+function asServingError(error: unknown): ServingError {
+  if (error instanceof ServingError) return error;
+  return new ServingError('INTERNAL', 'the worker could not handle the batch; the server log has the details', { reason: 'internal', cause: error });
+}

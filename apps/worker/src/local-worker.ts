@@ -1,0 +1,234 @@
+/**
+ * The worker of the embedded server: a {@link WorkerLink} whose instances run in hosts on this machine. It owns which
+ * models are loaded; instances own their batches, the fleet owns the processes.
+ */
+import { readdir, stat } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+import { systemClock, type Clock } from '@paceline/clock';
+import { ServingError, toServingError } from '@paceline/protocol';
+import type { ReplyChannel } from '@paceline/streams';
+import type { Logger } from '@paceline/telemetry';
+import type { Batch, BatchCompletion, LoadReport, LoadSpec, WorkerLink, WorkerListener } from '@paceline/worker-rpc';
+import { emptyFrame, FRAME, jsonBody } from './host-protocol/frames.js';
+import type { HostStatistics } from './host-protocol/messages.js';
+import { HostFleet } from './hosts/host-fleet.js';
+import { defaultHostEntry, type HostProcess } from './hosts/host-process.js';
+import { instanceNames, LoadedModel, modelKey } from './instances/loaded-model.js';
+import { ModelInstance, type InstanceContext } from './instances/model-instance.js';
+import { onnxOptions } from './onnx/session-options.js';
+
+export interface LocalWorkerOptions {
+  readonly replies: ReplyChannel;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Longest run before a host counts as hung; default 30 s. */
+  readonly executeLimitMs?: number;
+  /** Longest first run of an instance; default 120 s. */
+  readonly firstRunLimitMs?: number;
+  /** A limit learned from past runs never goes below this; default 1 s. */
+  readonly learnedLimitFloorMs?: number;
+  /** Longest load of one instance; default 300 s. */
+  readonly loadLimitMs?: number;
+  /** An idle host is pinged this often (default 5 s) and killed when it does not answer within `pingLimitMs` (2 s). */
+  readonly pingIntervalMs?: number;
+  readonly pingLimitMs?: number;
+  /** Small models get hosts of their own up to this many hosts (default 4), then share `poolHosts` (default: one per core). */
+  readonly dedicatedHosts?: number;
+  readonly poolHosts?: number;
+  /** Model files up to this size may share a host; default 8 MiB. */
+  readonly smallModelBytes?: number;
+  /** A model in the pool whose runs take longer moves to a host of its own; default 100 ms. */
+  readonly slowRunMs?: number;
+  /** Memory file system for large tensors; "" = none; default /dev/shm. */
+  readonly shmDirectory?: string;
+  /** How hosts call ONNX Runtime; default `binding`. */
+  readonly runtimeApi?: 'binding' | 'session';
+  /** Compiled entry of the host. */
+  readonly hostEntry?: string;
+}
+
+/** Totals since the worker began. */
+export interface WorkerStatistics {
+  readonly hosts: number;
+  readonly hostPids: readonly number[];
+  /** Tensor bytes copied in user space between this process's buffers and ONNX Runtime, over both processes. */
+  readonly copiedInBytes: number;
+  readonly copiedOutBytes: number;
+}
+
+interface Loaded {
+  readonly model: LoadedModel;
+  readonly instances: ReadonlyMap<string, ModelInstance>;
+}
+
+const UNLOAD_LIMIT_US = 30_000_000;
+const DEFAULT_DRAIN_MS = 30_000;
+
+export class LocalWorker implements WorkerLink {
+  readonly #clock: Clock;
+  readonly #fleet: HostFleet;
+  readonly #context: InstanceContext;
+  readonly #copies = { inBytes: 0, outBytes: 0 };
+  readonly #loaded = new Map<string, Loaded>();
+  readonly #loading = new Set<Promise<unknown>>();
+  #listener: WorkerListener | undefined;
+  #nextInstance = 1;
+  #closed = false;
+
+  constructor(private readonly options: LocalWorkerOptions) {
+    const clock = options.clock ?? systemClock;
+    this.#clock = clock;
+    const limits = {
+      firstRunLimitUs: 1000 * (options.firstRunLimitMs ?? 120_000),
+      executeLimitUs: 1000 * (options.executeLimitMs ?? 30_000),
+      learnedFloorUs: 1000 * (options.learnedLimitFloorMs ?? 1000),
+    };
+    const pingLimitUs = 1000 * (options.pingLimitMs ?? 2000);
+    const loadLimitUs = 1000 * (options.loadLimitMs ?? 300_000);
+    this.#fleet = new HostFleet({
+      clock,
+      logger: options.logger,
+      placement: { dedicatedHosts: options.dedicatedHosts ?? 4, poolHosts: options.poolHosts ?? Math.max(1, availableParallelism()) },
+      hostEntry: options.hostEntry ?? defaultHostEntry(),
+      shmDirectory: options.shmDirectory ?? '/dev/shm',
+      api: options.runtimeApi ?? 'binding',
+      pingIntervalUs: 1000 * (options.pingIntervalMs ?? 5000),
+      pingLimitUs,
+      unloadLimitUs: UNLOAD_LIMIT_US,
+      tickUs: Math.min(250_000, Math.max(10_000, Math.min(...Object.values(limits), pingLimitUs, loadLimitUs) / 4)),
+    });
+    this.#context = {
+      clock,
+      logger: options.logger,
+      fleet: this.#fleet,
+      replies: options.replies,
+      limits,
+      loadLimitUs,
+      slowRunUs: 1000 * (options.slowRunMs ?? 100),
+      copies: this.#copies,
+      onInstance: (event) => this.#listener?.onInstance(event),
+      onCompletion: (completion) => this.#listener?.onCompletion(completion),
+    };
+  }
+
+  setListener(listener: WorkerListener): void {
+    this.#listener = listener;
+  }
+
+  load(spec: LoadSpec): Promise<LoadReport> {
+    const loading = this.#load(spec);
+    this.#loading.add(loading);
+    const done = () => void this.#loading.delete(loading);
+    loading.then(done, done);
+    return loading;
+  }
+
+  async unload(model: string, version: string, generation: number): Promise<void> {
+    const key = modelKey(model, version, generation);
+    const loaded = this.#loaded.get(key);
+    if (!loaded) return;
+    this.#loaded.delete(key);
+    await stopAll(loaded.instances.values());
+  }
+
+  execute(batch: Batch): void {
+    const instance = this.#loaded.get(modelKey(batch.model, batch.version, batch.generation))?.instances.get(batch.instance);
+    if (instance) instance.execute(batch);
+    else queueMicrotask(() => this.#listener?.onCompletion(unknownInstance(batch)));
+  }
+
+  /** Asks every host for its counters. */
+  async statistics(): Promise<WorkerStatistics> {
+    const hosts = this.#fleet.hosts();
+    const counted = await Promise.all(hosts.map((host) => hostStatistics(host)));
+    let copiedInBytes = this.#copies.inBytes;
+    let copiedOutBytes = this.#copies.outBytes;
+    for (const host of counted) {
+      copiedInBytes += host?.copiedInBytes ?? 0;
+      copiedOutBytes += host?.copiedOutBytes ?? 0;
+    }
+    return { hosts: hosts.length, hostPids: this.hostPids(), copiedInBytes, copiedOutBytes };
+  }
+
+  hostPids(): number[] {
+    return this.#fleet.hosts().flatMap((h) => h.pid ?? []);
+  }
+
+  /** Lets batches that are here finish, at most `drainMs` (default 30 s), then ends every host. Idempotent. */
+  async close(drainMs: number = DEFAULT_DRAIN_MS): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const all = [...this.#loaded.values()].flatMap((l) => [...l.instances.values()]);
+    await this.#within(drainMs, Promise.all(all.map((i) => i.idle())));
+    this.#loaded.clear();
+    const stopped = stopAll(all);
+    await this.#fleet.close();
+    await stopped;
+    await Promise.allSettled(this.#loading);
+  }
+
+  async #load(spec: LoadSpec): Promise<LoadReport> {
+    const begunUs = this.#clock.nowUs();
+    const key = modelKey(spec.model, spec.version, spec.generation);
+    if (this.#closed) throw new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
+    if (this.#loaded.has(key)) throw new ServingError('ALREADY_EXISTS', `model '${spec.model}' version ${spec.version} generation ${spec.generation} is loaded already`);
+    const onnx = onnxOptions(spec.config);
+    const small = (await folderBytes(spec.modelPath)) <= (this.options.smallModelBytes ?? 8 * 1024 * 1024);
+    const model = new LoadedModel(spec, onnx, small);
+    const instances = new Map(instanceNames(spec).map((name) => [name, new ModelInstance(this.#nextInstance++, name, model, this.#context)]));
+    this.#loaded.set(key, { model, instances });
+    const started = await Promise.allSettled([...instances.values()].map((i) => i.start()));
+    const failed = started.find((s) => s.status === 'rejected');
+    if (failed || this.#closed) {
+      this.#loaded.delete(key);
+      await stopAll(instances.values());
+      throw failed ? toServingError(failed.reason) : new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
+    }
+    return { instances: [...instances.keys()], warnings: onnx.warnings, durationMs: (this.#clock.nowUs() - begunUs) / 1000 };
+  }
+
+  async #within(limitMs: number, done: Promise<unknown>): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#clock.setTimer(1000 * limitMs, resolve);
+      void done.then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+/** A worker ready to be handed to a scheduler. End it with `close()`. */
+export function createLocalWorker(options: LocalWorkerOptions): LocalWorker {
+  return new LocalWorker(options);
+}
+
+async function stopAll(instances: Iterable<ModelInstance>): Promise<void> {
+  await Promise.all([...instances].map((i) => i.stop()));
+}
+
+/** Size of the model with what lies beside it: weights may be in files of their own. 0 where there is nothing. */
+async function folderBytes(modelPath: string): Promise<number> {
+  const folder = dirname(modelPath);
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const sizes = await Promise.all(entries.map(async (e) => (await stat(join(folder, e.name)).catch(() => undefined))?.size ?? 0));
+  return sizes.reduce((a, b) => a + b, 0);
+}
+
+function hostStatistics(host: HostProcess): Promise<HostStatistics | undefined> {
+  return new Promise((resolve) => {
+    const sequence = host.nextSequence();
+    host.send(emptyFrame(FRAME.stats, 0, sequence), sequence, {
+      limitUs: UNLOAD_LIMIT_US,
+      what: 'stats',
+      onAnswer: (frame) => resolve(jsonBody(frame) as HostStatistics),
+      onGone: () => resolve(undefined),
+    });
+  });
+}
+
+function unknownInstance(batch: Batch): BatchCompletion {
+  const error = new ServingError('UNAVAILABLE', `the worker has no instance '${batch.instance}' of model '${batch.model}' version ${batch.version}`, { reason: 'unknown_instance' });
+  return { batchId: batch.id, instance: batch.instance, outcome: 'refused', started: false, error, computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
+}

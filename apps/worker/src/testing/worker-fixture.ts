@@ -1,0 +1,122 @@
+/** A worker with real hosts over models in a temporary folder, for this package's tests. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { ServingError, type TensorSpec } from '@paceline/protocol';
+import { ModelConfigSchema, type ModelConfig } from '@paceline/protocol/model-config';
+import { createLogger } from '@paceline/telemetry';
+import type { DataType, Tensor } from '@paceline/tensor';
+import type { Batch, BatchCompletion, BatchMember, LoadSpec } from '@paceline/worker-rpc';
+import { RecordingListener, RecordingReplies } from '@paceline/worker-rpc/testing';
+import { createLocalWorker, type LocalWorker, type LocalWorkerOptions } from '../local-worker.js';
+
+export interface ModelOptions {
+  readonly onnx: Uint8Array;
+  /** Names with data type and shape on the wire (with the batch dimension). */
+  readonly inputs: readonly [name: string, datatype: DataType, shape: readonly number[]][];
+  readonly outputs: readonly [name: string, datatype: DataType, shape: readonly number[]][];
+  readonly maxBatchSize?: number;
+  readonly instances?: number;
+  readonly parameters?: Readonly<Record<string, string>>;
+}
+
+const toSpec = ([name, datatype, shape]: ModelOptions['inputs'][number]): TensorSpec => ({ name, datatype, shape, optional: false });
+
+export function configOf(model: string, options: { maxBatchSize?: number; instances?: number; parameters?: Readonly<Record<string, string>> } = {}): ModelConfig {
+  return create(ModelConfigSchema, {
+    name: model,
+    backend: 'onnxruntime',
+    maxBatchSize: options.maxBatchSize ?? 8,
+    instanceGroup: [{ name: `${model}_0`, count: options.instances ?? 1, kind: 2 }],
+    parameters: Object.fromEntries(Object.entries(options.parameters ?? {}).map(([k, stringValue]) => [k, { stringValue }])),
+  });
+}
+
+export class WorkerFixture {
+  readonly replies = new RecordingReplies();
+  readonly listener = new RecordingListener();
+  readonly worker: LocalWorker;
+  readonly folder = mkdtempSync(join(tmpdir(), 'paceline-worker-'));
+  #nextBatch = 1;
+  #nextRequest = 1;
+
+  constructor(options: Partial<LocalWorkerOptions> = {}) {
+    this.worker = createLocalWorker({ replies: this.replies, logger: createLogger({ level: 'silent' }), ...options });
+    this.worker.setListener(this.listener);
+  }
+
+  /** Writes the model file and says how to load it. */
+  spec(model: string, options: ModelOptions): LoadSpec {
+    const folder = join(this.folder, model, '1');
+    mkdirSync(folder, { recursive: true });
+    const modelPath = join(folder, 'model.onnx');
+    writeFileSync(modelPath, options.onnx);
+    return {
+      model,
+      version: '1',
+      generation: 1,
+      config: configOf(model, options),
+      modelPath,
+      inputs: options.inputs.map(toSpec),
+      outputs: options.outputs.map(toSpec),
+    };
+  }
+
+  async load(model: string, options: ModelOptions): Promise<LoadSpec> {
+    const spec = this.spec(model, options);
+    await this.worker.load(spec);
+    return spec;
+  }
+
+  member(inputs: readonly Tensor[], outputs: readonly string[], rows = 1): BatchMember {
+    return { ref: { gateway: '00000000000000aa', number: this.#nextRequest++ }, rows, inputs, outputs, queueNs: 0 };
+  }
+
+  batch(spec: LoadSpec, members: readonly BatchMember[], instance = `${spec.model}_0_0`): Batch {
+    const rows = members.reduce((sum, m) => sum + m.rows, 0);
+    return { id: this.#nextBatch++, model: spec.model, version: spec.version, generation: spec.generation, instance, rows, members };
+  }
+
+  /** Runs one batch to its completion. */
+  run(spec: LoadSpec, members: readonly BatchMember[], instance?: string): Promise<BatchCompletion> {
+    const batch = this.batch(spec, members, instance);
+    this.worker.execute(batch);
+    return this.listener.completion(batch.id);
+  }
+
+  /** Runs one member alone and returns its outputs. @throws the completion's error */
+  async infer(spec: LoadSpec, inputs: readonly Tensor[], outputs: readonly string[], rows = 1): Promise<readonly Tensor[]> {
+    const member = this.member(inputs, outputs, rows);
+    const completion = await this.run(spec, [member]);
+    if (completion.outcome !== 'ok') throw completion.error ?? new ServingError('INTERNAL', completion.outcome);
+    return this.replies.only(member.ref.number).outputs;
+  }
+
+  async close(): Promise<void> {
+    await this.worker.close(5000);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export function fp32(name: string, shape: readonly number[], values: ArrayLike<number>): Tensor {
+  return { name, datatype: 'FP32', shape, data: new Uint8Array(Float32Array.from(values).buffer) };
+}
+
+export function int64(name: string, shape: readonly number[], values: readonly bigint[]): Tensor {
+  return { name, datatype: 'INT64', shape, data: new Uint8Array(BigInt64Array.from(values).buffer) };
+}
+
+export function bytes(name: string, shape: readonly number[], values: readonly (string | Uint8Array)[]): Tensor {
+  const parts = values.flatMap((v) => {
+    const data = typeof v === 'string' ? Buffer.from(v) : v;
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(data.byteLength);
+    return [length, data];
+  });
+  return { name, datatype: 'BYTES', shape, data: Buffer.concat(parts) };
+}
+
+export function readFp32(tensor: Tensor | undefined): Float32Array {
+  return new Float32Array(Uint8Array.from(tensor!.data).buffer);
+}
