@@ -1,0 +1,227 @@
+import { request, type IncomingMessage } from 'node:http';
+import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { ServingError, type LoadParameter } from '@paceline/protocol';
+import { createLogger, SILENT, StatisticsRegistry } from '@paceline/telemetry';
+import { catalogOf, fakeModel } from '../testing/fake-lane.js';
+import { createGatewayApp } from './gateway.app.js';
+import { SERVED_EXTENSIONS, type GatewayOptions } from './gateway.options.js';
+
+const add = fakeModel({ name: 'add_sub', inputs: [['INPUT0', 'INT32', [-1, 16]], ['INPUT1', 'INT32', [-1, 16]]] });
+const LOCAL = { remoteAddress: '127.0.0.1', headers: { host: 'localhost:8000' } };
+
+describe('control routes', () => {
+  let app: NestFastifyApplication;
+  let statistics: StatisticsRegistry;
+  let ready = true;
+  const loads: [string, Readonly<Record<string, LoadParameter>>][] = [];
+  const unloads: [string, boolean][] = [];
+  const catalog = catalogOf(add);
+  const index = [{ name: 'add_sub', version: '1', state: 'READY' as const }, { name: 'never_loaded' }];
+  const options = (): GatewayOptions => ({
+    catalog,
+    control: {
+      index: (readyOnly) => (readyOnly ? index.slice(0, 1) : index),
+      load: async (name, parameters) => {
+        if (name === 'forbidden') throw new ServingError('UNAVAILABLE', 'explicit model load / unload is not allowed if polling is enabled');
+        if (name === 'buggy') throw new Error('a secret');
+        loads.push([name, parameters]);
+      },
+      unload: async (name, { unloadDependents }) => void unloads.push([name, unloadDependents]),
+    },
+    statistics,
+    inferHandler: { infer: () => { throw new Error('not used'); } },
+    info: { name: 'paceline', version: '1.2.3', extensions: SERVED_EXTENSIONS, isLive: () => true, isReady: () => ready },
+    limits: { maxRequestBytes: 1000 },
+    logger: createLogger(SILENT),
+  });
+
+  beforeEach(async () => {
+    ready = true;
+    loads.length = 0;
+    unloads.length = 0;
+    statistics = new StatisticsRegistry();
+    app = await createGatewayApp(options());
+  });
+  afterEach(() => app.close());
+
+  type Reply = { status: number; body: string; headers: Record<string, unknown> };
+  const call = async (method: 'GET' | 'POST' | 'DELETE' | 'HEAD' | 'OPTIONS', url: string, more: { payload?: string; headers?: Record<string, string>; remoteAddress?: string } = {}): Promise<Reply> => {
+    const reply = await app.inject({ method, url, ...LOCAL, ...more, headers: { ...LOCAL.headers, ...more.headers } });
+    return { status: reply.statusCode, body: reply.body, headers: reply.headers };
+  };
+
+  it('answers health probes with an empty body', async () => {
+    expect(await call('GET', '/v2/health/live')).toMatchObject({ status: 200, body: '', headers: { 'content-type': 'text/plain' } });
+    expect(await call('GET', '/v2/health/ready?x=1')).toMatchObject({ status: 200, body: '' });
+    ready = false;
+    expect(await call('GET', '/v2/health/ready')).toMatchObject({ status: 400, body: '' });
+    expect(await call('GET', '/v2/health/live')).toMatchObject({ status: 200, body: '' });
+  });
+
+  it('describes the server', async () => {
+    const reply = await call('GET', '/v2');
+    expect(JSON.parse(reply.body)).toEqual({ name: 'paceline', version: '1.2.3', extensions: SERVED_EXTENSIONS });
+    expect(reply.headers['content-type']).toMatch(/^application\/json/);
+    expect((await call('GET', '/v2/')).status).toBe(200);
+  });
+
+  it('describes a model', async () => {
+    const text = '{"name":"add_sub","versions":["1"],"platform":"","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16]},{"name":"INPUT1","datatype":"INT32","shape":[-1,16]}],"outputs":[{"name":"OUTPUT0","datatype":"INT32","shape":[-1,16]},{"name":"OUTPUT1","datatype":"INT32","shape":[-1,16]}]}';
+    expect((await call('GET', '/v2/models/add_sub')).body).toBe(text);
+    expect((await call('GET', '/v2/models/add_sub/versions/1')).body).toBe(text);
+    expect(JSON.parse((await call('GET', '/v2/models/add_sub/config')).body)).toMatchObject({ name: 'add_sub', max_batch_size: 8 });
+    expect(await call('GET', '/v2/models/add_sub/ready')).toMatchObject({ status: 200, body: '' });
+    expect(await call('GET', '/v2/models/add_sub/versions/1/ready')).toMatchObject({ status: 200, body: '' });
+  });
+
+  it.each([
+    ['GET', '/v2/models/nosuch', 404, "Request for unknown model: 'nosuch' is not found"],
+    ['GET', '/v2/models/add_sub/versions/7', 404, "Request for unknown model: 'add_sub' version 7 is not found"],
+    ['GET', '/v2/models/nosuch/config', 404, "Request for unknown model: 'nosuch' is not found"],
+    ['GET', '/v2/models/nosuch/ready', 400, 'Model version not ready'],
+    ['GET', '/v2/models/add_sub/versions/2/ready', 400, 'Model version not ready'],
+    ['GET', '/v2/models/add_sub/versions/-1/ready', 404, 'Not Found'],
+    ['GET', '/v2/models/add_sub/versions/abc/stats', 404, 'Not Found'],
+    ['GET', '/v2/models/nosuch/stats', 400, "requested model 'nosuch' is not available"],
+    ['GET', '/v2/models/add_sub/versions/7/stats', 400, "requested model version is not available for model 'add_sub'"],
+    ['GET', '/v1', 404, 'Not Found'],
+    ['GET', '/v2/health', 404, 'Not Found'],
+    ['GET', '/v2/health/live/', 404, 'Not Found'],
+    ['GET', '/v2/models', 404, 'Not Found'],
+    ['GET', '/v2/models/', 404, 'Not Found'],
+    ['GET', '/v2/models/add_sub/unknown', 404, 'Not Found'],
+    ['GET', '/v2/models/add_sub/versions', 404, 'Not Found'],
+    ['GET', '/metrics', 404, 'Not Found'],
+    ['POST', '/v2/repository', 404, 'Not Found'],
+    ['POST', '/v2/repository/models/add_sub', 404, 'Not Found'],
+    ['POST', '/v2/repository/mine/index', 501, "'repository_name' specification is not supported"],
+    ['POST', '/v2/health/ready', 405, 'Method Not Allowed'],
+    ['OPTIONS', '/v2/health/live', 405, 'Method Not Allowed'],
+    ['POST', '/v2', 405, 'Method Not Allowed'],
+    ['DELETE', '/v2/models/add_sub', 405, 'Method Not Allowed'],
+    ['GET', '/v2/models/add_sub/infer', 405, 'Method Not Allowed'],
+    ['GET', '/v2/repository/index', 405, 'Method Not Allowed'],
+    ['POST', '/v2/models/stats', 405, 'Method Not Allowed'],
+  ] as const)('%s %s answers %i', async (method, url, status, error) => {
+    const reply = await call(method, url);
+    expect([reply.status, JSON.parse(reply.body)]).toEqual([status, { error }]);
+    if (status === 405) expect(reply.headers['allow']).toBe(method === 'GET' ? 'POST' : 'GET');
+  });
+
+  it('refuses HEAD as Triton does', async () => {
+    expect(await call('HEAD', '/v2')).toMatchObject({ status: 405, body: '' });
+  });
+
+  it('answers a path that is no valid URI with an error, not a crash', async () => {
+    const reply = await call('GET', '/v2/models/%zz');
+    expect(reply.status).toBe(400);
+    expect(Object.keys(JSON.parse(reply.body) as object)).toEqual(['error']);
+  });
+
+  it('lists statistics, zeros for a model never used', async () => {
+    const zero = { count: 0, ns: 0 };
+    const fresh = { name: 'add_sub', version: '1', last_inference: 0, inference_count: 0, execution_count: 0, inference_stats: { success: zero, fail: zero, queue: zero, compute_input: zero, compute_infer: zero, compute_output: zero, cache_hit: zero, cache_miss: zero }, response_stats: {}, batch_stats: [], memory_usage: [] };
+    expect((await call('GET', '/v2/models/add_sub/stats')).body).toBe(JSON.stringify({ model_stats: [fresh] }));
+    const s = statistics.forVersion('add_sub', '1');
+    for (const rows of [8, 2]) s.recordExecution({ rows, reason: 'full', computeInputNs: 1.4, computeInferNs: 20, computeOutputNs: 3 }, 1796049414822.4);
+    s.recordStages({ queueNs: 5, computeInputNs: 1.4, computeInferNs: 20, computeOutputNs: 3 });
+    s.recordSuccess(100.6);
+    const [used] = (JSON.parse((await call('GET', '/v2/models/stats')).body) as { model_stats: [Record<string, unknown>] }).model_stats;
+    expect(used).toMatchObject({ last_inference: 1796049414822, inference_count: 10, execution_count: 2, inference_stats: { success: { count: 1, ns: 101 }, queue: { count: 1, ns: 5 }, compute_input: { count: 1, ns: 1 } } });
+    expect(used['batch_stats']).toEqual([2, 8].map((size) => ({ batch_size: size, compute_input: { count: 1, ns: 1 }, compute_infer: { count: 1, ns: 20 }, compute_output: { count: 1, ns: 3 } })));
+  });
+
+  it('lists the repository', async () => {
+    expect((await call('POST', '/v2/repository/index')).body).toBe('[{"name":"add_sub","version":"1","state":"READY"},{"name":"never_loaded"}]');
+    expect((await call('POST', '/v2/repository/index', { payload: '{"ready":true}' })).body).toBe('[{"name":"add_sub","version":"1","state":"READY"}]');
+    expect(await call('POST', '/v2/repository/index', { payload: '{"ready":"yes"}' })).toMatchObject({ status: 400, body: JSON.stringify({ error: "Invalid value for 'ready': expected a boolean, got string" }) });
+    expect((await call('POST', '/v2/repository/index', { payload: 'x' })).body).toMatch(/^{"error":"failed to parse the request JSON buffer: /);
+    expect((await call('POST', '/v2/repository/index', { payload: '[]' })).body).toBe('{"error":"expected the request body to be a JSON object, got array"}');
+  });
+
+  it('loads and unloads, whatever content type the client names', async () => {
+    const payload = JSON.stringify({ parameters: { config: '{}', 'file:1/model.onnx': 'AAEC' } });
+    for (const headers of [{}, { 'content-type': 'application/json' }, { 'content-type': 'application/x-www-form-urlencoded' }] as Record<string, string>[]) {
+      expect(await call('POST', '/v2/repository/models/m/load', { payload, headers })).toMatchObject({ status: 200, body: '' });
+    }
+    expect(loads).toHaveLength(3);
+    expect(loads[0]).toEqual(['m', { config: '{}', 'file:1/model.onnx': Buffer.from([0, 1, 2]) }]);
+    expect(await call('POST', '/v2/repository/models/m/load')).toMatchObject({ status: 200 });
+    expect(loads[3]).toEqual(['m', {}]);
+    await call('POST', '/v2/repository/models/m/unload');
+    await call('POST', '/v2/repository/models/m/unload', { payload: '{"parameters":{"unload_dependents":true}}' });
+    expect(unloads).toEqual([['m', false], ['m', true]]);
+  });
+
+  it.each([
+    ['{"parameters":{"config":5}}', /^invalid value type for load parameter 'config', expected a string .*, got number\.$/],
+    ['{"parameters":{"file:1/model.onnx":"&&&"}}', /^invalid value for load parameter 'file:1\/model\.onnx', expected the file's content in base64\.$/],
+    ['{"parameters":{"foo":1}}', /^unrecognized load parameter 'foo'\.$/],
+    ['{"parameters":[]}', /^expected 'parameters' to be a JSON object, got array$/],
+  ])('refuses the load parameters %s', async (payload, text) => {
+    const reply = await call('POST', '/v2/repository/models/m/load', { payload });
+    expect(reply.status).toBe(400);
+    expect((JSON.parse(reply.body) as { error: string }).error).toMatch(text);
+    expect(loads).toEqual([]);
+  });
+
+  it('passes on what the control mode says, and keeps the text of a bug to itself', async () => {
+    expect(await call('POST', '/v2/repository/models/forbidden/load')).toMatchObject({ status: 503, body: '{"error":"explicit model load / unload is not allowed if polling is enabled"}' });
+    const buggy = await call('POST', '/v2/repository/models/buggy/load');
+    expect(buggy.status).toBe(500);
+    expect(buggy.body).not.toContain('secret');
+  });
+
+  it('names both sizes of a body that is too large', async () => {
+    expect(await call('POST', '/v2/repository/models/m/load', { payload: 'x'.repeat(1001) })).toMatchObject({ status: 413, body: '{"error":"request body of 1001 bytes exceeds the maximum allowed input size of 1000 bytes"}' });
+  });
+
+  it.each([
+    ['another machine', { remoteAddress: '10.0.0.7' }, 'this request comes from 10.0.0.7'],
+    ['a host name that is not local', { headers: { host: 'models.example' } }, "this request names the host 'models.example'"],
+    ['a host name that only begins like one', { headers: { host: '127.0.0.1.example' } }, "this request names the host '127.0.0.1.example'"],
+    ['a web page', { headers: { origin: 'http://localhost:3000' } }, "this request carries the header 'origin'"],
+    ['a proxy', { headers: { 'x-forwarded-for': '10.0.0.7' } }, "this request carries the header 'x-forwarded-for'"],
+    ['a proxy of the standard kind', { headers: { forwarded: 'for=10.0.0.7' } }, "this request carries the header 'forwarded'"],
+  ])('keeps %s from changing models', async (_who, more, text) => {
+    for (const action of ['load', 'unload']) {
+      const reply = await call('POST', `/v2/repository/models/m/${action}`, more);
+      expect(reply.status).toBe(403);
+      expect((JSON.parse(reply.body) as { error: string }).error).toContain(text);
+    }
+    expect([loads, unloads]).toEqual([[], []]);
+    expect((await call('GET', '/v2/models/add_sub', more)).status).toBe(200);
+  });
+
+  it.each(['localhost', '127.0.0.1:8000', '[::1]:8000', 'LOCALHOST:1'])('takes %s for local', async (host) => {
+    expect((await call('POST', '/v2/repository/models/m/load', { headers: { host }, remoteAddress: '::ffff:127.0.0.1' })).status).toBe(200);
+  });
+
+  it('serves connections handed to its server, without listening', async () => {
+    const front = createTcpServer((socket) => void app.getHttpServer().emit('connection', socket));
+    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+    const { port } = front.address() as AddressInfo;
+    try {
+      const reply = await new Promise<IncomingMessage>((resolve, reject) => request({ port, host: '127.0.0.1', path: '/v2/health/live', agent: false }, resolve).on('error', reject).end());
+      reply.resume();
+      expect(reply.statusCode).toBe(200);
+      const broken = await new Promise<string>((resolve, reject) => {
+        let text = '';
+        const socket = connect(port, '127.0.0.1', () => socket.write('nonsense\r\n\r\n'));
+        socket.on('data', (chunk) => (text += chunk.toString())).on('close', () => resolve(text)).on('error', reject);
+      });
+      expect(broken).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[^]*{"error":"malformed HTTP request: /);
+    } finally {
+      await new Promise((resolve) => front.close(resolve));
+    }
+  });
+
+  it('mounts inference routes beside Nest', async () => {
+    const other = await createGatewayApp({ ...options(), registerInferRoutes: (fastify) => void fastify.post('/v2/models/:name/infer', (_request, reply) => reply.send('inferred')) });
+    expect((await other.inject({ method: 'POST', url: '/v2/models/m/infer', payload: '{}' })).body).toBe('inferred');
+    await other.close();
+  });
+});
+

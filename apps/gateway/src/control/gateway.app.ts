@@ -1,0 +1,58 @@
+/**
+ * Builds the HTTP control application: NestJS on Fastify, initialised but not listening. The data plane owns the port and
+ * hands over each connection that is not an inference request with `app.getHttpServer().emit('connection', socket)`; an app
+ * that listens by itself works as well.
+ */
+import 'reflect-metadata';
+import type { Socket } from 'node:net';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ControlModule } from './control.module.js';
+import type { GatewayOptions } from './gateway.options.js';
+import { NestLogger } from './nest.logger.js';
+
+export interface GatewayAppOptions extends GatewayOptions {
+  /** Mounts inference routes on Fastify's own instance, beside Nest. */
+  readonly registerInferRoutes?: (fastify: FastifyInstance) => void;
+}
+
+/** @returns the application, ready for connections; `close()` ends it. */
+export async function createGatewayApp(options: GatewayAppOptions): Promise<NestFastifyApplication> {
+  const adapter = new FastifyAdapter({
+    bodyLimit: options.limits.maxRequestBytes,
+    exposeHeadRoutes: false,
+    // The one path that answers with and without a slash at its end, as in Triton.
+    rewriteUrl: ({ url = '/' }) => (url === '/v2/' ? '/v2' : url),
+    clientErrorHandler: answerBrokenRequest,
+    frameworkErrors: answerBadPath,
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(ControlModule.register(options), adapter, {
+    bodyParser: false,
+    logger: new NestLogger(options.logger),
+    abortOnError: false,
+  });
+  const fastify = adapter.getInstance<FastifyInstance>();
+  // Clients send these small JSON bodies with any content type or none: routes read the bytes themselves.
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  options.registerInferRoutes?.(fastify);
+  await app.init();
+  await fastify.ready();
+  return app;
+}
+
+/** Answers a path that cannot be decoded, which no route sees. */
+function answerBadPath(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
+  void reply.code(error.statusCode ?? 400).type('application/json').send(JSON.stringify({ error: error.message }));
+}
+
+/** Answers what is not even HTTP, in the form of every other error. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  const overflow = error.code === 'HPE_HEADER_OVERFLOW';
+  const body = JSON.stringify({ error: overflow ? 'request headers are too large' : `malformed HTTP request: ${error.message}` });
+  const status = overflow ? '431 Request Header Fields Too Large' : '400 Bad Request';
+  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+  socket.destroySoon();
+}

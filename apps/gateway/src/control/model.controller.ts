@@ -1,0 +1,60 @@
+/** What may be read of a model: metadata, readiness, configuration, statistics. Reading costs no I/O. */
+import { Controller, Get, Inject, NotFoundException, Param, Res } from '@nestjs/common';
+import { modelConfigToJson } from '@paceline/core';
+import { ServingError, type ModelCatalog } from '@paceline/protocol';
+import type { StatisticsRegistry } from '@paceline/telemetry';
+import type { FastifyReply } from 'fastify';
+import { MODEL_CATALOG, STATISTICS } from './tokens.js';
+import { modelMetadata, type ModelMetadata } from './views/model-metadata.js';
+import { modelStatistics, type ModelStatisticsView } from './views/model-statistics.js';
+
+interface StatisticsAnswer {
+  readonly model_stats: readonly ModelStatisticsView[];
+}
+
+/** Paths take versions of digits only; anything else is no path. */
+function versionOf(path: string | undefined): string {
+  if (path === undefined) return '';
+  if (!/^\d+$/.test(path)) throw new NotFoundException();
+  return path;
+}
+
+@Controller('v2/models')
+export class ModelController {
+  constructor(
+    @Inject(MODEL_CATALOG) private readonly catalog: ModelCatalog,
+    @Inject(STATISTICS) private readonly statistics: StatisticsRegistry,
+  ) {}
+
+  @Get('stats')
+  allStatistics(): StatisticsAnswer {
+    return { model_stats: modelStatistics(this.catalog, this.statistics, '', '') };
+  }
+
+  @Get([':name', ':name/versions/:version'])
+  metadata(@Param('name') name: string, @Param('version') version?: string): ModelMetadata {
+    return modelMetadata(this.catalog, name, versionOf(version));
+  }
+
+  @Get([':name/ready', ':name/versions/:version/ready'])
+  ready(@Res() reply: FastifyReply, @Param('name') name: string, @Param('version') version?: string): void {
+    const wanted = versionOf(version);
+    try {
+      this.catalog.resolve(name, wanted);
+    } catch (error) {
+      if (!(error instanceof ServingError)) throw error;
+      throw new ServingError('INVALID_ARGUMENT', 'Model version not ready', { reason: 'model_not_ready', cause: error });
+    }
+    void reply.code(200).type('text/plain').send('');
+  }
+
+  @Get([':name/config', ':name/versions/:version/config'])
+  config(@Param('name') name: string, @Param('version') version?: string): unknown {
+    return modelConfigToJson(this.catalog.resolve(name, versionOf(version)).config);
+  }
+
+  @Get([':name/stats', ':name/versions/:version/stats'])
+  stats(@Param('name') name: string, @Param('version') version?: string): StatisticsAnswer {
+    return { model_stats: modelStatistics(this.catalog, this.statistics, name, versionOf(version)) };
+  }
+}

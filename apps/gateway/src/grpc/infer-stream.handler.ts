@@ -1,0 +1,162 @@
+/**
+ * ModelStreamInfer: many requests on one stream. Responses of models with one response per request go out in the order of
+ * their requests; those of decoupled models as they come. A failed request is a response with an error message and the
+ * stream lives on, unless the client asked for real status codes with the metadata `triton_grpc_error: true`.
+ */
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import {
+  decodeModelInferRequest,
+  encodeModelStreamInferResponse,
+  toServingError,
+  type ReplyFrame,
+  type ServedModel,
+  type ServingError,
+  type WireInferRequest,
+} from '@paceline/protocol';
+import type { InferCall } from '../infer/infer-service.js';
+import { toGrpcStatus } from './grpc-status.js';
+import { toInferRequest } from './infer-request.js';
+import { isDecoupled, type InferRpcOptions } from './infer.handler.js';
+import { EMPTY_FINAL_RESPONSE } from './request-parameters.js';
+
+type InferStream = ServerDuplexStream<Buffer, Buffer>;
+
+/** Requests of one stream that may be unanswered before it reads on. */
+const MAX_UNANSWERED = 256;
+
+/** A request of the stream, from its arrival until its last response has been written. */
+interface Slot {
+  call: InferCall | undefined;
+  /** Responses that wait for earlier requests. */
+  readonly held: Buffer[];
+  done: boolean;
+  readonly ordered: boolean;
+}
+
+export function modelStreamInfer(options: InferRpcOptions): (stream: InferStream) => void {
+  return (stream) => void new StreamSession(stream, options);
+}
+
+class StreamSession {
+  /** In the order of arrival. */
+  readonly #slots: Slot[] = [];
+  readonly #realStatus: boolean;
+  #inputEnded = false;
+  #closed = false;
+
+  constructor(
+    private readonly stream: InferStream,
+    private readonly options: InferRpcOptions,
+  ) {
+    this.#realStatus = stream.metadata.get('triton_grpc_error')[0] === 'true';
+    stream.on('data', (message: Buffer) => this.onRequest(message));
+    stream.on('end', () => {
+      this.#inputEnded = true;
+      this.flush();
+    });
+    stream.on('drain', () => this.flush());
+    stream.on('cancelled', () => this.close());
+    stream.on('error', () => this.close());
+  }
+
+  private onRequest(message: Buffer): void {
+    if (this.#closed) return;
+    let wire: WireInferRequest;
+    try {
+      wire = decodeModelInferRequest(message);
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    let model: ServedModel | undefined;
+    let slot: Slot | undefined;
+    try {
+      model = this.options.catalog.resolve(wire.modelName, wire.modelVersion);
+      const request = toInferRequest(wire, model);
+      const accepted: Slot = { call: undefined, held: [], done: false, ordered: !isDecoupled(model) };
+      slot = accepted;
+      this.#slots.push(accepted);
+      accepted.call = this.options.inferHandler.infer(request, (frame) => this.onFrame(accepted, wire, frame));
+    } catch (error) {
+      slot ??= this.refusedSlot();
+      this.refuse(slot, wire, toServingError(error), error);
+    }
+    if (this.#slots.length >= MAX_UNANSWERED) this.stream.pause();
+  }
+
+  private refusedSlot(): Slot {
+    const slot: Slot = { call: undefined, held: [], done: false, ordered: true };
+    this.#slots.push(slot);
+    return slot;
+  }
+
+  private onFrame(slot: Slot, wire: WireInferRequest, frame: ReplyFrame): void {
+    if (this.#closed || slot.done) return;
+    const model = slot.call!.model;
+    if (!frame.ok && this.#realStatus) {
+      this.fail(frame.error);
+      return;
+    }
+    slot.done = frame.final;
+    const parameters = { triton_final_response: frame.final };
+    if (!frame.ok) {
+      slot.held.push(encodeModelStreamInferResponse(frame.error.message, { modelName: model.name, modelVersion: '', id: wire.id, parameters, outputs: [] }));
+    } else if (frame.outputs.length > 0 || !frame.final || slot.ordered || wire.parameters.get(EMPTY_FINAL_RESPONSE) === true) {
+      slot.held.push(encodeModelStreamInferResponse('', { modelName: model.name, modelVersion: model.version, id: wire.id, parameters, outputs: frame.outputs }));
+    }
+    this.flush();
+  }
+
+  /** A request that never ran: its response names neither model nor finality. */
+  private refuse(slot: Slot, wire: WireInferRequest, error: ServingError, thrown: unknown): void {
+    if (this.#realStatus || error !== thrown) {
+      this.fail(thrown);
+      return;
+    }
+    slot.done = true;
+    slot.held.push(encodeModelStreamInferResponse(error.message, { modelName: '', modelVersion: '', id: wire.id, outputs: [] }));
+    this.flush();
+  }
+
+  /** Writes what may go, ends the stream after the last response, and reads on once there is room. */
+  private flush(): void {
+    if (this.#closed) return;
+    let first = 0;
+    for (; first < this.#slots.length && this.#slots[first]!.done; first += 1) this.write(this.#slots[first]!);
+    this.#slots.splice(0, first);
+    const [head] = this.#slots;
+    if (head) this.write(head);
+    for (let i = 1; i < this.#slots.length; i += 1) {
+      const slot = this.#slots[i]!;
+      if (!slot.ordered) {
+        this.write(slot);
+        if (slot.done) this.#slots.splice(i--, 1);
+      }
+    }
+    if (this.#slots.length === 0 && this.#inputEnded) {
+      this.#closed = true;
+      this.stream.end();
+    } else if (this.#slots.length < MAX_UNANSWERED && !this.stream.writableNeedDrain && this.stream.isPaused()) {
+      this.stream.resume();
+    }
+  }
+
+  private write(slot: Slot): void {
+    for (const response of slot.held) if (!this.stream.write(response)) this.stream.pause();
+    slot.held.length = 0;
+  }
+
+  /** Ends the whole stream with the status of `error`. */
+  private fail(error: unknown): void {
+    if (this.#closed) return;
+    this.close();
+    this.stream.emit('error', toGrpcStatus(error, this.options.logger, 'ModelStreamInfer'));
+  }
+
+  private close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const slot of this.#slots) slot.call?.cancel();
+    this.#slots.length = 0;
+  }
+}
