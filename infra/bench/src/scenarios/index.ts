@@ -1,0 +1,20 @@
+/** Every scenario by its name on the command line. */
+import type { ScenarioName } from '../options.js';
+import { grpcScenario, tinyScenario, treesScenario } from './against-bare.scenario.js';
+import { int8Scenario, mlpScenario, ocrScenario } from './against-limit.scenario.js';
+import { latencyScenario } from './latency.scenario.js';
+import { memoryScenario } from './memory.scenario.js';
+import { openLoopScenario } from './open-loop.scenario.js';
+import type { Scenario } from './scenario.js';
+
+export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
+  mlp: mlpScenario,
+  int8: int8Scenario,
+  ocr: ocrScenario,
+  tiny: tinyScenario,
+  trees: treesScenario,
+  grpc: grpcScenario,
+  latency: latencyScenario,
+  'open-loop': openLoopScenario,
+  memory: memoryScenario,
+};
