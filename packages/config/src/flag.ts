@@ -4,7 +4,16 @@
  */
 import type { z } from 'zod';
 
-export const FLAG_GROUPS = ['Server', 'Model repository', 'HTTP', 'gRPC', 'Metrics', 'Logging', 'Backends', 'Other flags of Triton'] as const;
+export const FLAG_GROUPS = [
+  'Server',
+  'Model repository',
+  'HTTP',
+  'gRPC',
+  'Metrics',
+  'Logging',
+  'Backends',
+  'Other flags of Triton',
+] as const;
 export type FlagGroup = (typeof FLAG_GROUPS)[number];
 
 /** How the text after a flag becomes a value. */
@@ -59,11 +68,23 @@ export function flag<Value>(group: FlagGroup, type: FlagType<Value>, byDefault: 
 }
 
 /** A flag that is not set unless it is given. */
-export function optionalFlag<Value>(group: FlagGroup, type: FlagType<Value>, defaultNote: string, help: string, status: FlagStatus = SERVED) {
+export function optionalFlag<Value>(
+  group: FlagGroup,
+  type: FlagType<Value>,
+  defaultNote: string,
+  help: string,
+  status: FlagStatus = SERVED,
+) {
   return { group, type, help, status, repeatable: false, default: undefined, defaultNote } as const satisfies SingleFlag<Value>;
 }
 
-export function repeatableFlag<Value>(group: FlagGroup, type: FlagType<Value>, defaultNote: string, help: string, status: FlagStatus = SERVED) {
+export function repeatableFlag<Value>(
+  group: FlagGroup,
+  type: FlagType<Value>,
+  defaultNote: string,
+  help: string,
+  status: FlagStatus = SERVED,
+) {
   return { group, type, help, status, repeatable: true, defaultNote } as const satisfies RepeatableFlag<Value>;
 }
 

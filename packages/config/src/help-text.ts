@@ -30,7 +30,11 @@ function describe(name: FlagName): string[] {
   const row: Flag = FLAGS[name];
   const byDefault = row.defaultNote ?? (row.repeatable ? '' : row.default);
   const notice =
-    row.status.kind === 'served' ? '' : row.status.kind === 'refused' ? ` Refused: ${row.status.reason}.` : ` No effect: ${row.status.reason}.`;
+    row.status.kind === 'served'
+      ? ''
+      : row.status.kind === 'refused'
+        ? ` Refused: ${row.status.reason}.`
+        : ` No effect: ${row.status.reason}.`;
   return [`  --${name}=${row.type.placeholder}`, ...wrap(`${row.help}. Default: ${byDefault}.${notice}`, INDENT)];
 }
 

@@ -87,7 +87,9 @@ describe('environment', () => {
   test('stands for a flag that is not given, and is named in messages', () => {
     expect(accepted([], { PACELINE_GRPC_PORT: '9' }).options.grpc.port).toBe(9);
     expect(accepted(['--grpc-port=10'], { PACELINE_GRPC_PORT: '9' }).options.grpc.port).toBe(10);
-    expect(errorsOf([], { PACELINE_GRPC_PORT: 'x' })).toEqual(["PACELINE_GRPC_PORT: expected a whole number between 0 and 65535, found 'x'"]);
+    expect(errorsOf([], { PACELINE_GRPC_PORT: 'x' })).toEqual([
+      "PACELINE_GRPC_PORT: expected a whole number between 0 and 65535, found 'x'",
+    ]);
   });
 
   test('an empty variable is the same as none', () => {
@@ -156,7 +158,8 @@ describe('flags of Triton that are not served', () => {
   test('every default in the table is a value of its own flag', () => {
     for (const name of FLAG_NAMES) {
       const row = FLAGS[name];
-      if (!row.repeatable && row.default !== undefined) expect([name, row.type.schema.safeParse(row.default).success]).toEqual([name, true]);
+      if (!row.repeatable && row.default !== undefined)
+        expect([name, row.type.schema.safeParse(row.default).success]).toEqual([name, true]);
     }
   });
 });

@@ -39,7 +39,8 @@ export function readArguments(argv: readonly string[], env: Readonly<Record<stri
     const [written, inline] = splitOnce(word.slice(2));
     const name = findFlag(written);
     const next = argv[i + 1];
-    const takesNext = inline === undefined && next !== undefined && !next.startsWith('--') && (name === undefined || isValueFor(name, next));
+    const takesNext =
+      inline === undefined && next !== undefined && !next.startsWith('--') && (name === undefined || isValueFor(name, next));
     if (takesNext) i++;
     if (name === undefined) {
       const meant = nearest(written, [...FLAG_NAMES, ...Object.keys(FLAG_ALIASES), 'help']);

@@ -24,7 +24,8 @@ export function workspaceFolders() {
 export function installFingerprint() {
   const hash = createHash('sha256').update(`${process.platform}-${process.arch}`);
   const manifests = ['.', ...workspaceFolders()].map((folder) => join(folder, 'package.json'));
-  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests]) hash.update(`\n${file}\n`).update(readFileSync(join(ROOT, file)));
+  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests])
+    hash.update(`\n${file}\n`).update(readFileSync(join(ROOT, file)));
   return hash.digest('hex');
 }
 

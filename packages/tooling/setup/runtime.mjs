@@ -19,7 +19,9 @@ export function checkMachine() {
     ]);
   }
   if (!PLATFORMS.has(process.platform)) {
-    throw new SetupError(`Paceline runs on Linux and macOS; this is ${process.platform}.`, ['On Windows use WSL 2: https://learn.microsoft.com/windows/wsl.']);
+    throw new SetupError(`Paceline runs on Linux and macOS; this is ${process.platform}.`, [
+      'On Windows use WSL 2: https://learn.microsoft.com/windows/wsl.',
+    ]);
   }
 }
 

