@@ -1,6 +1,6 @@
 import { addSubModel, gatherModel } from '@paceline/testkit';
 import { describeWorkerLink } from '@paceline/worker-rpc/testing';
-import { createLogger } from '@paceline/telemetry';
+import { createLogger, SILENT } from '@paceline/telemetry';
 import { createLocalWorker, type LocalWorkerOptions } from './local-worker.js';
 import { WorkerFixture } from './testing/worker-fixture.js';
 
@@ -13,7 +13,7 @@ const variants: readonly [string, Partial<LocalWorkerOptions>][] = [
 for (const [name, options] of variants) {
   describeWorkerLink(name, async (replies) => {
     const files = new WorkerFixture();
-    const worker = createLocalWorker({ replies, logger: createLogger({ level: 'silent' }), ...options });
+    const worker = createLocalWorker({ replies, logger: createLogger(SILENT), ...options });
     return {
       link: worker,
       models: {

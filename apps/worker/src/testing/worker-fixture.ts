@@ -2,36 +2,25 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { create } from '@bufbuild/protobuf';
 import { ServingError, type TensorSpec } from '@paceline/protocol';
-import { ModelConfigSchema, type ModelConfig } from '@paceline/protocol/model-config';
-import { createLogger } from '@paceline/telemetry';
+import { createLogger, SILENT } from '@paceline/telemetry';
 import type { DataType, Tensor } from '@paceline/tensor';
 import type { Batch, BatchCompletion, BatchMember, LoadSpec } from '@paceline/worker-rpc';
 import { RecordingListener, RecordingReplies } from '@paceline/worker-rpc/testing';
 import { createLocalWorker, type LocalWorker, type LocalWorkerOptions } from '../local-worker.js';
+import { configOf } from './samples.js';
 
 export interface ModelOptions {
   readonly onnx: Uint8Array;
   /** Names with data type and shape on the wire (with the batch dimension). */
-  readonly inputs: readonly [name: string, datatype: DataType, shape: readonly number[]][];
-  readonly outputs: readonly [name: string, datatype: DataType, shape: readonly number[]][];
+  readonly inputs: readonly (readonly [name: string, datatype: DataType, shape: readonly number[]])[];
+  readonly outputs: readonly (readonly [name: string, datatype: DataType, shape: readonly number[]])[];
   readonly maxBatchSize?: number;
   readonly instances?: number;
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
 const toSpec = ([name, datatype, shape]: ModelOptions['inputs'][number]): TensorSpec => ({ name, datatype, shape, optional: false });
-
-export function configOf(model: string, options: { maxBatchSize?: number; instances?: number; parameters?: Readonly<Record<string, string>> } = {}): ModelConfig {
-  return create(ModelConfigSchema, {
-    name: model,
-    backend: 'onnxruntime',
-    maxBatchSize: options.maxBatchSize ?? 8,
-    instanceGroup: [{ name: `${model}_0`, count: options.instances ?? 1, kind: 2 }],
-    parameters: Object.fromEntries(Object.entries(options.parameters ?? {}).map(([k, stringValue]) => [k, { stringValue }])),
-  });
-}
 
 export class WorkerFixture {
   readonly replies = new RecordingReplies();
@@ -42,7 +31,7 @@ export class WorkerFixture {
   #nextRequest = 1;
 
   constructor(options: Partial<LocalWorkerOptions> = {}) {
-    this.worker = createLocalWorker({ replies: this.replies, logger: createLogger({ level: 'silent' }), ...options });
+    this.worker = createLocalWorker({ replies: this.replies, logger: createLogger(SILENT), ...options });
     this.worker.setListener(this.listener);
   }
 
@@ -97,26 +86,4 @@ export class WorkerFixture {
     await this.worker.close(5000);
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-export function fp32(name: string, shape: readonly number[], values: ArrayLike<number>): Tensor {
-  return { name, datatype: 'FP32', shape, data: new Uint8Array(Float32Array.from(values).buffer) };
-}
-
-export function int64(name: string, shape: readonly number[], values: readonly bigint[]): Tensor {
-  return { name, datatype: 'INT64', shape, data: new Uint8Array(BigInt64Array.from(values).buffer) };
-}
-
-export function bytes(name: string, shape: readonly number[], values: readonly (string | Uint8Array)[]): Tensor {
-  const parts = values.flatMap((v) => {
-    const data = typeof v === 'string' ? Buffer.from(v) : v;
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(data.byteLength);
-    return [length, data];
-  });
-  return { name, datatype: 'BYTES', shape, data: Buffer.concat(parts) };
-}
-
-export function readFp32(tensor: Tensor | undefined): Float32Array {
-  return new Float32Array(Uint8Array.from(tensor!.data).buffer);
 }
