@@ -2,3 +2,4 @@ export { createGatewayApp, type GatewayAppOptions } from './control/gateway.app.
 export { DEFAULT_LIMITS, SERVED_EXTENSIONS, type GatewayLimits, type GatewayOptions, type ServerInfo } from './control/gateway.options.js';
 export { GATEWAY_LIMITS, GATEWAY_LOGGER, INFER_HANDLER, MODEL_CATALOG, MODEL_CONTROL, SERVER_INFO, STATISTICS } from './control/tokens.js';
 export { createGrpcServer, type GrpcServer, type GrpcServerOptions } from './grpc/grpc.server.js';
+export { createMetricsServer, type MetricsServer } from './metrics/metrics.server.js';

@@ -1,4 +1,6 @@
 export { createLogger, SILENT, type Logger, type LoggerOptions } from './logger.js';
+export { createMetrics, type Metrics, type MetricsOptions } from './metrics/metrics.js';
+export type { TagsOf } from './metrics/model-labels.js';
 export {
   FAILURE_REASONS,
   ModelStatistics,

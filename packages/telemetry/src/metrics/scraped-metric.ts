@@ -1,0 +1,40 @@
+/**
+ * A metric whose series are read when somebody scrapes, from counters that exist anyway. Nothing is kept here, so counting
+ * costs the hot path nothing twice, and the series of a model that is gone vanish with its counters.
+ */
+import { Gauge, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client';
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Series {
+  readonly labels: Labels;
+  readonly value: number;
+  /** Where a series has another name than its family, e.g. `<family>_bucket`. */
+  readonly metricName?: string;
+}
+
+export interface ScrapedMetricOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly read: () => Iterable<Series>;
+}
+
+/** How prom-client calls the types of a family. */
+type MetricType = MetricObjectWithValues<MetricValue<string>>['type'];
+
+export class ScrapedMetric extends Gauge {
+  readonly #options: ScrapedMetricOptions;
+
+  constructor(registry: Registry, options: ScrapedMetricOptions) {
+    super({ name: options.name, help: options.help, registers: [registry] });
+    this.#options = options;
+  }
+
+  override async get(): Promise<MetricObjectWithValues<MetricValue<string>>> {
+    const { name, help, type, read } = this.#options;
+    const values = [...read()];
+    // prom-client declares types as numbers and writes them as words.
+    return { name, help, type: type as unknown as MetricType, aggregator: 'sum', values, collect: () => undefined };
+  }
+}
