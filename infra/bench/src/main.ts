@@ -49,7 +49,9 @@ async function main(): Promise<void> {
   if (!existsSync(options.serverEntry)) throw new Error(`--server: no file ${options.serverEntry}; build the server first`);
   const { cpu, cores, node, revision, loadAverage } = machineFacts();
   say(`${cpu}, ${cores} cores, Node ${node}, revision ${revision}, load ${loadAverage.toFixed(2)}`);
-  say(`${options.rounds} round(s) of ${options.measureMs} ms, send times from seed ${options.seed}${options.quick ? ' (quick: not a measurement)' : ''}`);
+  say(
+    `${options.rounds} round(s) of ${options.measureMs} ms, send times from seed ${options.seed}${options.quick ? ' (quick: not a measurement)' : ''}`,
+  );
   if (!CAN_PIN) say('no taskset here: processes float over the cores, ratios are rough');
   const run = await runAll(options);
   say(`\n${figureTable(run.results.flatMap((result) => result.figures))}`);

@@ -8,7 +8,11 @@ describe('parseOptions', () => {
   });
 
   test('skips the separator and reads a choice', () => {
-    expect(parseOptions(['--', '--only', 'mlp,tiny', '--rounds', '5', '--quick'])).toMatchObject({ only: ['mlp', 'tiny'], rounds: 5, quick: true });
+    expect(parseOptions(['--', '--only', 'mlp,tiny', '--rounds', '5', '--quick'])).toMatchObject({
+      only: ['mlp', 'tiny'],
+      rounds: 5,
+      quick: true,
+    });
   });
 
   test('help', () => {

@@ -9,7 +9,7 @@ export const MODELS_FOLDER = join(BENCH_FOLDER, 'models');
 export const RESULTS_FOLDER = join(BENCH_FOLDER, 'results');
 export const SERVER_ENTRY = join(REPOSITORY_ROOT, 'apps/server/dist/main.js');
 
-/** The compiled file of a process of the benchmark, e.g. `generators/generator.process`. */
+/** The compiled file of a process of the benchmark, e.g. `generators/generator.main`. */
 export function processFile(name: string): string {
   return join(BENCH_FOLDER, 'dist', `${name}.js`);
 }

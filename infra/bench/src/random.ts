@@ -15,7 +15,7 @@ export function seededRandom(seed: number): () => number {
 export function poissonTimesMs(ratePerS: number, durationMs: number, seed: number): Float64Array {
   const random = seededRandom(seed);
   const times: number[] = [];
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     at -= (Math.log(1 - random()) * 1000) / ratePerS;
     if (at >= durationMs) return Float64Array.from(times);
     times.push(at);

@@ -8,7 +8,7 @@ export class Generator {
   private constructor(private readonly child: ChildProcess) {}
 
   static async start(core: number): Promise<Generator> {
-    const child = forkPinned(core, 'generators/generator.process');
+    const child = forkPinned(core, 'generators/generator.main');
     await once(child, 'message');
     return new Generator(child);
   }
@@ -26,7 +26,8 @@ export class Generator {
       if (message.type === 'error') throw new Error(`load on ${plan.model} failed: ${message.text}`);
       if (message.type === 'result') {
         const { failed, firstFailure, answered } = message.result;
-        if (failed > 0) throw new Error(`load on ${plan.model}: ${failed} of ${failed + answered} answers failed, the first with ${firstFailure}`);
+        if (failed > 0)
+          throw new Error(`load on ${plan.model}: ${failed} of ${failed + answered} answers failed, the first with ${firstFailure}`);
         return message.result;
       }
     }

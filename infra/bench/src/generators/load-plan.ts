@@ -12,7 +12,13 @@ export type LoadPlan =
   /** Each connection sends its next request when the answer has come. */
   | (PlanBase & { readonly kind: 'http-closed'; readonly form: HttpForm; readonly connections: number })
   /** Requests are due at Poisson times whatever the server does; connections are opened as needed. */
-  | (PlanBase & { readonly kind: 'http-open'; readonly form: HttpForm; readonly maxConnections: number; readonly ratePerS: number; readonly seed: number })
+  | (PlanBase & {
+      readonly kind: 'http-open';
+      readonly form: HttpForm;
+      readonly maxConnections: number;
+      readonly ratePerS: number;
+      readonly seed: number;
+    })
   | (PlanBase & { readonly kind: 'grpc-closed'; readonly connections: number; readonly inFlight: number });
 
 export interface LatencySummary {

@@ -17,7 +17,10 @@ export function breaker(): { readonly broken: Promise<never>; readonly break: (e
   return { broken: promise, break: reject };
 }
 
-export async function measureWindow(plan: { readonly warmupMs: number; readonly measureMs: number }, control: LoadControl): Promise<LoadResult> {
+export async function measureWindow(
+  plan: { readonly warmupMs: number; readonly measureMs: number },
+  control: LoadControl,
+): Promise<LoadResult> {
   await Promise.race([delay(plan.warmupMs), control.broken]);
   control.onWindowOpen();
   control.recorder.openWindow();

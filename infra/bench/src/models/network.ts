@@ -43,7 +43,12 @@ function addQuantizedDense(layer: DenseLayer, i: number, input: string, output: 
   const peak = layer.weights.reduce((most, w) => Math.max(most, Math.abs(w)), 0);
   const scale = peak / 127;
   constants.push(
-    { name: `wq${i}`, datatype: 'INT8', shape: [layer.rows, layer.columns], data: bytesOf(Int8Array.from(layer.weights, (w) => Math.round(w / scale))) },
+    {
+      name: `wq${i}`,
+      datatype: 'INT8',
+      shape: [layer.rows, layer.columns],
+      data: bytesOf(Int8Array.from(layer.weights, (w) => Math.round(w / scale))),
+    },
     { name: `ws${i}`, datatype: 'FP32', shape: [], data: bytesOf(Float32Array.of(scale)) },
     { name: `wz${i}`, datatype: 'INT8', shape: [], data: bytesOf(Int8Array.of(0)) },
     { name: `b${i}`, datatype: 'FP32', shape: [layer.columns], data: bytesOf(layer.bias) },

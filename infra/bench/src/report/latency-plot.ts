@@ -21,11 +21,17 @@ function label(x: number, y: number, text: string, extra = ''): string {
 function grid(rate: Axis, latency: Axis): string[] {
   const vertical = rate.ticks.map((tick) => {
     const x = rate.toPixel(tick).toFixed(1);
-    return `<line x1="${x}" y1="${FRAME.top}" x2="${x}" y2="${FRAME.bottom}" stroke="#e3e6ea"/>` + label(Number(x), FRAME.bottom + 20, String(tick), 'text-anchor="middle"');
+    return (
+      `<line x1="${x}" y1="${FRAME.top}" x2="${x}" y2="${FRAME.bottom}" stroke="#e3e6ea"/>` +
+      label(Number(x), FRAME.bottom + 20, String(tick), 'text-anchor="middle"')
+    );
   });
   const horizontal = latency.ticks.map((tick) => {
     const y = latency.toPixel(tick).toFixed(1);
-    return `<line x1="${FRAME.left}" y1="${y}" x2="${FRAME.right}" y2="${y}" stroke="#e3e6ea"/>` + label(FRAME.left - 10, Number(y) + 4, String(tick), 'text-anchor="end"');
+    return (
+      `<line x1="${FRAME.left}" y1="${y}" x2="${FRAME.right}" y2="${y}" stroke="#e3e6ea"/>` +
+      label(FRAME.left - 10, Number(y) + 4, String(tick), 'text-anchor="end"')
+    );
   });
   return [...vertical, ...horizontal];
 }
@@ -45,7 +51,10 @@ function legend(names: readonly string[]): string[] {
       const x = FRAME.left + (i * LINES.length + j) * 190;
       const y = HEIGHT - 18;
       const stroke = COLOURS[i % COLOURS.length];
-      return [`<line x1="${x}" y1="${y - 4}" x2="${x + 34}" y2="${y - 4}" stroke="${stroke}" stroke-width="2"${line.dash}/>`, label(x + 42, y, `${name} ${line.name}`)];
+      return [
+        `<line x1="${x}" y1="${y - 4}" x2="${x + 34}" y2="${y - 4}" stroke="${stroke}" stroke-width="2"${line.dash}/>`,
+        label(x + 42, y, `${name} ${line.name}`),
+      ];
     }),
   );
 }

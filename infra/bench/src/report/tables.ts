@@ -49,7 +49,10 @@ function pointTable(points: readonly RatePoint[]): string {
 }
 
 function limitTable({ limits }: ScenarioResult): string {
-  const bySize = Map.groupBy(limits.flatMap(({ sizes }) => sizes), ({ rows }) => rows);
+  const bySize = Map.groupBy(
+    limits.flatMap(({ sizes }) => sizes),
+    ({ rows }) => rows,
+  );
   const table = new Table({ head: ['in process, rows a batch', 'rows/s', 'p50 ms a batch'], ...PLAIN });
   for (const [rows, samples] of bySize) {
     table.push([rows, spreadText(samples.map(({ rowsPerS }) => rowsPerS)), short(spread(samples.map(({ runP50Ms }) => runP50Ms)).median)]);
@@ -73,7 +76,13 @@ function goalText({ goal, unit }: Figure): string {
 export function figureTable(figures: readonly Figure[]): string {
   const table = new Table({ head: ['scenario', 'figure', 'target', 'measured: median (min-max)', ''], ...PLAIN });
   for (const figure of figures) {
-    table.push([figure.scenario, figure.what, goalText(figure).trim(), `${spreadText(figure.values)} ${figure.unit}`.trim(), isReached(figure) ? 'pass' : 'MISS']);
+    table.push([
+      figure.scenario,
+      figure.what,
+      goalText(figure).trim(),
+      `${spreadText(figure.values)} ${figure.unit}`.trim(),
+      isReached(figure) ? 'pass' : 'MISS',
+    ]);
   }
   return table.toString();
 }

@@ -20,7 +20,9 @@ export interface Run {
 export function writeRun(run: Run): string[] {
   mkdirSync(run.options.out, { recursive: true });
   const stem = join(run.options.out, run.startedAt.toISOString().replaceAll(':', '-').slice(0, 19));
-  const figures = run.results.flatMap((result) => result.figures).map((figure) => ({ ...figure, ...spread(figure.values), reached: isReached(figure) }));
+  const figures = run.results
+    .flatMap((result) => result.figures)
+    .map((figure) => ({ ...figure, ...spread(figure.values), reached: isReached(figure) }));
   const { serverEntry: _entry, out: _out, ...options } = run.options;
   writeFileSync(`${stem}.json`, `${JSON.stringify({ ...run, options, figures }, null, 2)}\n`);
   const points = run.results.flatMap((result) => result.points);

@@ -35,7 +35,13 @@ async function againstLimit(rig: Rig, scenario: ScenarioName, targets: LimitTarg
     const { samples, limits } = await interleavedRounds(rig, subjects, limit);
     const rates = ratesOf(samples, model.name);
     const figures: Figure[] = [
-      { scenario, what: 'share of the in-process limit', unit: '', goal: { atLeast: targets.shareOfLimit }, values: ratios(rates, bestLimits(limits)) },
+      {
+        scenario,
+        what: 'share of the in-process limit',
+        unit: '',
+        goal: { atLeast: targets.shareOfLimit },
+        values: ratios(rates, bestLimits(limits)),
+      },
     ];
     if (unbatched !== undefined && targets.gain !== undefined) {
       const values = ratios(rates, ratesOf(samples, unbatched.name));
@@ -48,6 +54,7 @@ async function againstLimit(rig: Rig, scenario: ScenarioName, targets: LimitTarg
   }
 }
 
-export const mlpScenario: Scenario = (rig) => againstLimit(rig, 'mlp', { model: MLP, unbatched: MLP_UNBATCHED, shareOfLimit: 0.75, gain: 8 });
+export const mlpScenario: Scenario = (rig) =>
+  againstLimit(rig, 'mlp', { model: MLP, unbatched: MLP_UNBATCHED, shareOfLimit: 0.75, gain: 8 });
 export const int8Scenario: Scenario = (rig) => againstLimit(rig, 'int8', { model: MLP_INT8, shareOfLimit: 0.62 });
 export const ocrScenario: Scenario = (rig) => againstLimit(rig, 'ocr', { model: OCR_DIRECTION, shareOfLimit: 0.75 });

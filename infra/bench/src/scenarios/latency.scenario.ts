@@ -20,7 +20,11 @@ const CASES: readonly LatencyCase[] = [
   { model: LARGE_TENSOR, form: 'binary', atMostMs: 2 },
 ];
 
-async function measureCase(rig: Rig, server: PacelineTarget, { model, form, atMostMs }: LatencyCase): Promise<{ figure: Figure; samples: LoadSample[]; limits: LimitRound[] }> {
+async function measureCase(
+  rig: Rig,
+  server: PacelineTarget,
+  { model, form, atMostMs }: LatencyCase,
+): Promise<{ figure: Figure; samples: LoadSample[]; limits: LimitRound[] }> {
   const { serverCore, rounds, warmupMs, measureMs } = rig.options;
   const limit = Limit.start(serverCore, model, modelFile('latency', model));
   const samples: LoadSample[] = [];
@@ -44,11 +48,18 @@ async function measureCase(rig: Rig, server: PacelineTarget, { model, form, atMo
   } finally {
     await limit.stop();
   }
-  return { figure: { scenario: 'latency', what: `${model.name}: median above in-process`, unit: 'ms', goal: { atMost: atMostMs }, values: above }, samples, limits };
+  return {
+    figure: { scenario: 'latency', what: `${model.name}: median above in-process`, unit: 'ms', goal: { atMost: atMostMs }, values: above },
+    samples,
+    limits,
+  };
 }
 
 export const latencyScenario: Scenario = async (rig) => {
-  const repository = writeRepository('latency', CASES.map(({ model }) => model));
+  const repository = writeRepository(
+    'latency',
+    CASES.map(({ model }) => model),
+  );
   const server = await startPaceline({ entry: rig.options.serverEntry, core: rig.options.serverCore, repository });
   try {
     const results = [];

@@ -24,7 +24,11 @@ async function settledMb(server: PacelineTarget): Promise<number> {
 
 async function inferOnce(server: PacelineTarget, model: BenchModel, servedAs: string): Promise<void> {
   const { bytes, headers } = httpBody(model, 0, 'binary');
-  const answer = await fetch(`http://127.0.0.1:${server.httpPort}${inferPath(servedAs)}`, { method: 'POST', headers, body: new Uint8Array(bytes) });
+  const answer = await fetch(`http://127.0.0.1:${server.httpPort}${inferPath(servedAs)}`, {
+    method: 'POST',
+    headers,
+    body: new Uint8Array(bytes),
+  });
   if (!answer.ok) throw new Error(`${servedAs}: HTTP ${answer.status} ${await answer.text()}`);
   await answer.arrayBuffer();
 }
@@ -70,7 +74,9 @@ async function cycles(rig: Rig): Promise<Figure[]> {
     }
     const endMb = await settledMb(server);
     rig.say(`  after cycle ${BASELINE_CYCLE} ${baselineMb.toFixed(1)} MB, after ${count} ${endMb.toFixed(1)} MB`);
-    return [figure(`${count} load-infer-unload cycles: memory over that after ${BASELINE_CYCLE}`, 'x', { atMost: 1.1 }, endMb / baselineMb)];
+    return [
+      figure(`${count} load-infer-unload cycles: memory over that after ${BASELINE_CYCLE}`, 'x', { atMost: 1.1 }, endMb / baselineMb),
+    ];
   } finally {
     await server.stop();
   }

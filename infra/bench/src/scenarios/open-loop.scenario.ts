@@ -25,7 +25,9 @@ async function curve(rig: Rig, server: PacelineTarget, model: BenchModel): Promi
       plan: { ...base, kind: 'http-open', ratePerS, maxConnections: MAX_CONNECTIONS, seed },
     };
     const sample = await sampleLoad(rig.generator, subject, 0, serverCore);
-    rig.say(`  ${model.name} at ${ratePerS.toFixed(0)}/s: p50 ${sample.latency.p50Ms.toFixed(1)} ms, p99 ${sample.latency.p99Ms.toFixed(1)} ms`);
+    rig.say(
+      `  ${model.name} at ${ratePerS.toFixed(0)}/s: p50 ${sample.latency.p50Ms.toFixed(1)} ms, p99 ${sample.latency.p99Ms.toFixed(1)} ms`,
+    );
     points.push({ ...sample, offeredPerS: ratePerS });
   }
   return points;

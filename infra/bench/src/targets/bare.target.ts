@@ -19,9 +19,12 @@ async function bareTarget(name: string, child: ChildProcess): Promise<Target> {
 }
 
 export function startBareHttp(core: number, model: BenchModel): Promise<Target> {
-  return bareTarget('bare node:http', forkPinned(core, 'targets/bare-http.process', [model.name, model.outputName, String(model.outputElements)]));
+  return bareTarget(
+    'bare node:http',
+    forkPinned(core, 'targets/bare-http.main', [model.name, model.outputName, String(model.outputElements)]),
+  );
 }
 
 export function startBareGrpc(core: number): Promise<Target> {
-  return bareTarget('bare grpc-js echo', forkPinned(core, 'targets/bare-grpc.process'));
+  return bareTarget('bare grpc-js echo', forkPinned(core, 'targets/bare-grpc.main'));
 }

@@ -5,8 +5,7 @@ import type { BenchModel } from '../models/catalog.js';
 import { endProcess, forkPinned } from './pinned.js';
 
 export type LimitCommand =
-  | { readonly type: 'measure'; readonly rows: number; readonly durationMs: number }
-  | { readonly type: 'answer'; readonly index: number };
+  { readonly type: 'measure'; readonly rows: number; readonly durationMs: number } | { readonly type: 'answer'; readonly index: number };
 
 export type LimitReply =
   | { readonly type: 'sample'; readonly sample: LimitSample }
@@ -30,7 +29,7 @@ export class Limit {
   }
 
   static start(core: number, model: BenchModel, file: string): Limit {
-    return new Limit(forkPinned(core, 'targets/in-process.process', [model.name, file]));
+    return new Limit(forkPinned(core, 'targets/in-process.main', [model.name, file]));
   }
 
   async measure(rows: number, durationMs: number): Promise<LimitSample> {

@@ -24,14 +24,16 @@ function tensorOf(of: BenchModel, first: number, rows: number): Tensor {
 }
 
 async function measure(rows: number, durationMs: number): Promise<LimitSample> {
-  const batches = Array.from({ length: Math.max(1, Math.min(16, Math.floor(model.poolSize / rows))) }, (_, i) => tensorOf(model, i * rows, rows));
+  const batches = Array.from({ length: Math.max(1, Math.min(16, Math.floor(model.poolSize / rows))) }, (_, i) =>
+    tensorOf(model, i * rows, rows),
+  );
   const latency = createHistogram({ lowest: 1, highest: 60e9, figures: 3 });
   let runs = 0;
   const runOnce = async (): Promise<void> => {
     const x = batches[runs++ % batches.length];
     if (x !== undefined) await session.run({ [model.inputName]: x });
   };
-  for (const warmUntil = performance.now() + durationMs / 5; performance.now() < warmUntil; ) await runOnce();
+  for (const warmUntil = performance.now() + durationMs / 5; performance.now() < warmUntil;) await runOnce();
   runs = 0;
   const startedAtMs = performance.now();
   let lastMs = startedAtMs;
