@@ -10,9 +10,10 @@ import { MAX_CONFIG_BYTES, parseConfigText, type ConfigText } from './config-tex
 import { fingerprintPaths } from './fingerprint.js';
 import { describeOnnxFile } from './onnx/describe.js';
 import { safeExistingFile, safeJoin, safeSegment } from './safe-path.js';
-import { listFolder, listVersions, type IgnoredEntry } from './scan/listing.js';
+import { folderNames, listFolder, listVersions, type IgnoredEntry } from './scan/listing.js';
 
 const CONFIG_FILE = 'config.pbtxt';
+const NO_CONFIG = { configText: undefined, path: undefined };
 /** Largest label file, bytes. */
 const MAX_LABEL_BYTES = 64 * 1024 * 1024;
 
@@ -54,6 +55,14 @@ export class LocalModelRepository {
     this.#configName = options.configName === undefined ? undefined : safeSegment(options.configName, 'model config name');
   }
 
+  /**
+   * The names that {@link list} gives, without waiting: for answers that must not be older than the request. A root that
+   * is gone has no models.
+   */
+  names(): string[] {
+    return [...new Set(this.#roots.flatMap(folderNames))].sort();
+  }
+
   /** @throws ServingError NOT_FOUND naming the root that is no readable folder */
   async list(): Promise<RepositoryListing> {
     const models = new Set<string>();
@@ -72,11 +81,12 @@ export class LocalModelRepository {
   }
 
   /**
+   * @param options ignoreConfig: leave the configuration file alone, even if it is broken
    * @returns undefined where no repository has a folder of that name
    * @throws ServingError INVALID_ARGUMENT for a name that is no folder name, a model in two repositories, and a
    * configuration that cannot be read, with one line a fault
    */
-  async read(name: string): Promise<RepositoryModel | undefined> {
+  async read(name: string, options: { readonly ignoreConfig?: boolean } = {}): Promise<RepositoryModel | undefined> {
     safeSegment(name, 'model name');
     const folders: string[] = [];
     for (const root of this.#roots) {
@@ -91,7 +101,7 @@ export class LocalModelRepository {
     const { versions, ignored } = listVersions(name, await listFolder(folder));
     const files = new Set<string>();
     for (const version of versions) for (const entry of await listFolder(join(folder, version))) files.add(entry.name);
-    const { configText, path } = await this.#readConfig(name, folder);
+    const { configText, path } = options.ignoreConfig === true ? NO_CONFIG : await this.#readConfig(name, folder);
     return {
       name,
       folder,

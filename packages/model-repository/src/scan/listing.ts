@@ -1,4 +1,5 @@
 /** Reads folders of a repository and says of each entry whether it is a model or a version, and if not, why. */
+import { readdirSync, statSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -22,6 +23,18 @@ export async function listFolder(path: string): Promise<FolderEntry[]> {
     isFolder: entry.isDirectory() || (entry.isSymbolicLink() && (await stat(join(path, entry.name)).then((s) => s.isDirectory(), () => false))),
   })); // prettier-ignore
   return (await Promise.all(listed)).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Names of the folders in `path`, hidden ones left out, links followed; none where `path` cannot be read. */
+export function folderNames(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => !entry.name.startsWith('.'))
+      .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && (statSync(join(path, entry.name), { throwIfNoEntry: false })?.isDirectory() ?? false)))
+      .map((entry) => entry.name);
+  } catch {
+    return [];
+  }
 }
 
 /** Folders of a model that hold no version. */
