@@ -1,1 +1,11 @@
 export type { LaneHost, LaneSpec } from './placement/lane-host.js';
+export type { ModelEvent, ModelEventListener } from './placement/model-events.js';
+export {
+  ModelManager,
+  type ControlMode,
+  type ModelManagerOptions,
+  type ModelManagerPorts,
+  type StartReport,
+} from './placement/model-manager.js';
+export type { ModelSource, SourceModel, SourceVersion } from './placement/model-source.js';
+export { RepositoryModelSource, type RepositorySourceOptions } from './placement/repository-source.js';
