@@ -60,7 +60,7 @@ describe('bin/paceline', () => {
     const link = put('node_modules/.bin/paceline');
     symlinkSync('../../apps/cli/bin/paceline', link);
     symlinkSync(link, join(root, 'second'));
-    expect(JSON.parse((await run(join(root, 'second'), ['serve'])).stdout)[0]).toBe('server');
+    expect((await run(join(root, 'second'), ['serve'])).stdout).toContain('"server"');
   });
 
   test('says what to do when nothing is built', async () => {
