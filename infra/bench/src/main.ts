@@ -10,7 +10,7 @@ import { figureTable, scenarioText } from './report/tables.js';
 import { writeRun, type Run } from './report/write.js';
 import { SCENARIOS } from './scenarios/index.js';
 import type { ScenarioResult } from './scenarios/scenario.js';
-import { CAN_PIN, pinSelf } from './targets/pinned.js';
+import { CAN_PIN, endChildrenWithThisProcess, pinSelf } from './targets/pinned.js';
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -18,6 +18,7 @@ const say = (line: string): void => {
 
 async function runAll(options: BenchOptions): Promise<Run> {
   const startedAt = new Date();
+  endChildrenWithThisProcess();
   pinSelf(options.generatorCore);
   const generator = await Generator.start(options.generatorCore);
   const results: ScenarioResult[] = [];

@@ -56,7 +56,7 @@ export const MLP_UNBATCHED: BenchModel = { ...MLP, name: 'mlp_unbatched', maxBat
 export const MLP_INT8: BenchModel = {
   ...MLP,
   name: 'mlp_int8',
-  tolerance: 0.2,
+  tolerance: 0.1,
   file: () => networkModel(seededLayers(MLP_WIDTHS, SEED), 'int8'),
 };
 

@@ -12,6 +12,22 @@ export const CAN_PIN: boolean = (() => {
   }
 })();
 
+const children = new Set<ChildProcess>();
+
+function remember(child: ChildProcess): ChildProcess {
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+  return child;
+}
+
+/** However this process ends, what it started ends too. */
+export function endChildrenWithThisProcess(): void {
+  process.once('exit', () => {
+    for (const child of children) child.kill('SIGTERM');
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+}
+
 /** Ties this process, every thread of it, to `core`. */
 export function pinSelf(core: number): void {
   if (CAN_PIN) execFileSync('taskset', ['-acp', String(core), String(process.pid)], { stdio: 'ignore' });
@@ -20,14 +36,14 @@ export function pinSelf(core: number): void {
 /** Starts a process of the benchmark, see `processFile`, with a message channel to it. */
 export function forkPinned(core: number, name: string, args: readonly string[] = []): ChildProcess {
   const file = processFile(name);
-  if (!CAN_PIN) return fork(file, args);
-  return fork(file, args, { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] });
+  const pinned = { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] };
+  return remember(fork(file, args, CAN_PIN ? pinned : {}));
 }
 
 /** Starts `node <args>` with its output captured. */
 export function spawnPinned(core: number, args: readonly string[]): ChildProcess {
   const [command, ...rest] = CAN_PIN ? ['taskset', '-c', String(core), process.execPath, ...args] : [process.execPath, ...args];
-  return spawn(command ?? process.execPath, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
+  return remember(spawn(command ?? process.execPath, rest, { stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
 /** Asks the process to end and waits until it has; kills it after `graceMs`. */
