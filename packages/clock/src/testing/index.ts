@@ -26,6 +26,10 @@ export class FakeClock implements Clock {
     return { cancel: () => this.#armed.delete(armed) };
   }
 
+  setPreciseTimer(delayUs: number, fn: () => void): Timer {
+    return this.setTimer(delayUs, fn);
+  }
+
   setImmediate(fn: () => void): Timer {
     return this.setTimer(0, fn);
   }

@@ -1,0 +1,201 @@
+/**
+ * What a model's batches of each size were measured to cost, and from it the *peak*: the number of rows beyond which a
+ * bigger batch no longer brings more rows a second. Sizes are kept in half-octave classes (1, 2, 3, 4, 6, 8, 12, ...), the
+ * last 16 runs of each. Throughput decisions take the lower quartile (neighbours on the machine only ever add time),
+ * latency decisions the worst run.
+ *
+ * How the peak is found: nothing is cut before it was measured, so a new model batches as its configuration says. Once
+ * the largest size seen has three runs, the next smaller power of two is tried for three, and so on for as long as the
+ * smaller one is as good; every 200 runs a neighbour of the peak is tried again. Batches of up to 8 rows are cut only
+ * when ordinary traffic has shown that they are clearly worse than smaller ones.
+ */
+
+const KEPT_RUNS = 16;
+/** Runs a size must have before it is compared. */
+const ENOUGH_RUNS = 3;
+/** A smaller size is preferred when it loses at most this share of the best rate. */
+const TOLERANCE = 0.03;
+/** No size below this is preferred for being merely as good: each batch also costs the server a fixed effort. */
+const FLOOR_ROWS = 8;
+/** ... only for being better by this share, over this many runs. */
+const CLEAR_GAIN = 0.1;
+const CLEAR_RUNS = 8;
+const REEXPLORE_RUNS = 200;
+
+/** Index of the smallest class that holds `rows` (>= 1). */
+export function classOf(rows: number): number {
+  const p = 31 - Math.clz32(rows);
+  const power = 2 ** p;
+  if (rows === power) return p === 0 ? 0 : 2 * p - 1;
+  return rows <= 1.5 * power ? 2 * p : 2 * p + 1;
+}
+
+/** The largest number of rows a class holds. */
+export function classSize(index: number): number {
+  if (index === 0) return 1;
+  return index % 2 === 1 ? 2 ** ((index + 1) / 2) : 1.5 * 2 ** (index / 2);
+}
+
+interface SizeClass {
+  /** Ring of microseconds per row. */
+  readonly runs: Float64Array;
+  /** Ring of the rows of the same runs, and their mean. */
+  readonly rows: Float64Array;
+  meanRows: number;
+  count: number;
+  next: number;
+  /** Lower quartile of `runs`, microseconds per row. */
+  typical: number;
+  worst: number;
+}
+
+/** A size at which batches may be cut. */
+interface Rung {
+  readonly rows: number;
+  readonly index: number;
+}
+
+export class BatchProfile {
+  readonly #classes: (SizeClass | undefined)[] = [];
+  /** Powers of two up to the maximum, and the maximum. */
+  readonly #ladder: Rung[] = [];
+  /** Position of the peak in the ladder; -1 = nothing measured. */
+  #peak = -1;
+  /** Position of the largest size with enough runs. */
+  #top = -1;
+  #runs = 0;
+  #explored = 0;
+  #exploreUp = false;
+
+  /** @param maxRows the largest batch, at least 1 */
+  constructor(readonly maxRows: number) {
+    for (let rows = 1; rows <= maxRows; rows *= 2) this.#ladder.push({ rows, index: classOf(rows) });
+    if (this.#ladder.at(-1)?.rows !== maxRows) this.#ladder.push({ rows: maxRows, index: classOf(maxRows) });
+  }
+
+  /** Rows beyond which the rate was not seen to grow; undefined while that is unknown. */
+  get peakRows(): number | undefined {
+    return this.#peak < 0 || this.#peak === this.#top ? undefined : (this.#ladder[this.#peak] as Rung).rows;
+  }
+
+  /** A batch of `rows` took `us` microseconds of an instance's time. */
+  record(rows: number, us: number): void {
+    if (rows < 1 || !(us > 0)) return;
+    const index = classOf(rows);
+    const size = (this.#classes[index] ??= { runs: new Float64Array(KEPT_RUNS), rows: new Float64Array(KEPT_RUNS), meanRows: 0, count: 0, next: 0, typical: 0, worst: 0 });
+    size.runs[size.next] = us / rows;
+    size.rows[size.next] = rows;
+    size.next = (size.next + 1) % KEPT_RUNS;
+    if (size.count < KEPT_RUNS) size.count += 1;
+    const sorted = size.runs.slice(0, size.count).sort();
+    size.typical = sorted[size.count >> 2] as number;
+    size.worst = sorted[size.count - 1] as number;
+    size.meanRows = size.rows.reduce((sum, n) => sum + n, 0) / size.count;
+    this.#runs += 1;
+    const peak = this.#ladder[this.#peak];
+    if (peak && peak.index !== index && this.#ladder.some((rung) => rung.index === index)) {
+      this.#explored = this.#runs;
+      this.#exploreUp = index < peak.index;
+    }
+    this.#findPeak();
+  }
+
+  /**
+   * Rows at which a batch is to be cut when `available` rows wait: the peak, now and then a neighbour that wants
+   * measuring, or `maxRows` where nothing is known against it.
+   */
+  limit(available: number): number {
+    const peak = this.#ladder[this.#peak];
+    if (!peak) return this.maxRows;
+    const lower = this.#ladder[this.#peak - 1];
+    if (lower && lower.rows >= FLOOR_ROWS && available > lower.rows && this.#count(lower) < ENOUGH_RUNS) return lower.rows;
+    if (this.#peak === this.#top) return this.maxRows;
+    if (this.#runs - this.#explored >= REEXPLORE_RUNS) {
+      const upper = this.#ladder[this.#peak + 1] as Rung;
+      if (this.#exploreUp && available >= upper.rows) return upper.rows;
+      if (lower && lower.rows >= FLOOR_ROWS) return lower.rows;
+      if (available >= upper.rows) return upper.rows;
+    }
+    return peak.rows;
+  }
+
+  /**
+   * What a batch of `rows` ought to take, microseconds: on the line between the nearest measured sizes, so that the
+   * difference of two sizes is what further rows cost. Undefined while nothing was measured.
+   */
+  expectedUs(rows: number): number | undefined {
+    let low: SizeClass | undefined;
+    let lower: SizeClass | undefined;
+    let high: SizeClass | undefined;
+    for (const size of this.#classes) {
+      if (!size) continue;
+      if (size.meanRows <= rows) {
+        lower = low;
+        low = size;
+      } else if (!high) high = size;
+    }
+    if (!low) return high ? high.typical * high.meanRows : undefined;
+    const lowUs = low.typical * low.meanRows;
+    if (high) return lowUs + slope(low, high) * (rows - low.meanRows);
+    return lower ? Math.max(lowUs, lowUs + slope(lower, low) * (rows - low.meanRows)) : low.typical * rows;
+  }
+
+  /** The worst of the last runs at that size, microseconds; the expected time where the size was never run. */
+  worstUs(rows: number): number | undefined {
+    const own = this.#classes[classOf(rows)];
+    return own ? own.worst * rows : this.expectedUs(rows);
+  }
+
+  #count(rung: Rung): number {
+    return this.#classes[rung.index]?.count ?? 0;
+  }
+
+  #rate(rung: Rung): number {
+    return 1 / (this.#classes[rung.index] as SizeClass).typical;
+  }
+
+  #findPeak(): void {
+    let best = -1;
+    let top = -1;
+    for (let i = 0; i < this.#ladder.length; i++) {
+      const rung = this.#ladder[i] as Rung;
+      if (this.#count(rung) < ENOUGH_RUNS) continue;
+      top = i;
+      if (rung.rows < FLOOR_ROWS && this.#count(rung) < CLEAR_RUNS) continue;
+      if (best < 0 || this.#rate(rung) > this.#rate(this.#ladder[best] as Rung)) best = i;
+    }
+    this.#top = top;
+    if (best < 0) best = top;
+    if (best >= 0) best = this.#preferSmaller(this.#raiseToFloor(best, top));
+    this.#peak = best;
+  }
+
+  /** A best size under the floor counts only when it beats every measured size from the floor up clearly. */
+  #raiseToFloor(best: number, top: number): number {
+    const rung = this.#ladder[best] as Rung;
+    if (rung.rows >= FLOOR_ROWS) return best;
+    let rival = -1;
+    for (let i = best + 1; i <= top; i++) {
+      const other = this.#ladder[i] as Rung;
+      if (other.rows < FLOOR_ROWS && i < top) continue;
+      if (this.#count(other) < ENOUGH_RUNS) continue;
+      if (rival < 0 || this.#rate(other) > this.#rate(this.#ladder[rival] as Rung)) rival = i;
+    }
+    if (rival < 0) return top;
+    return this.#rate(rung) > (1 + CLEAR_GAIN) * this.#rate(this.#ladder[rival] as Rung) ? best : rival;
+  }
+
+  #preferSmaller(best: number): number {
+    const enough = (1 - TOLERANCE) * this.#rate(this.#ladder[best] as Rung);
+    for (let i = 0; i < best; i++) {
+      const rung = this.#ladder[i] as Rung;
+      if (rung.rows >= FLOOR_ROWS && this.#count(rung) >= ENOUGH_RUNS && this.#rate(rung) >= enough) return i;
+    }
+    return best;
+  }
+}
+
+/** Microseconds that each row more costs between two sizes. */
+function slope(from: SizeClass, to: SizeClass): number {
+  return (to.typical * to.meanRows - from.typical * from.meanRows) / (to.meanRows - from.meanRows);
+}
