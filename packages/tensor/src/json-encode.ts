@@ -21,7 +21,8 @@ function floatText(value: number): string {
 
 /** A typed view of `data`; copies only where its offset is not aligned. */
 function aligned(data: Uint8Array, size: number): { readonly buffer: ArrayBufferLike; readonly offset: number; readonly length: number } {
-  const bytes = data.byteOffset % size === 0 ? data : data.slice();
+  // Not slice(): on a Buffer that makes a view.
+  const bytes = data.byteOffset % size === 0 ? data : new Uint8Array(data);
   return { buffer: bytes.buffer, offset: bytes.byteOffset, length: Math.floor(bytes.byteLength / size) };
 }
 

@@ -118,9 +118,10 @@ describe('BOOL and BYTES', () => {
   });
 });
 
-test('data at an odd offset of a larger buffer is read right', () => {
-  const values = new Float32Array([1.5, -2]);
-  const odd = new Uint8Array(9);
-  odd.set(new Uint8Array(values.buffer), 1);
+test.each([
+  ['Uint8Array', new Uint8Array(9)],
+  ['Buffer', Buffer.alloc(9)],
+])('data at an odd offset of a larger %s is read right', (_kind, odd) => {
+  odd.set(new Uint8Array(new Float32Array([1.5, -2]).buffer), 1);
   expect(encodeJsonData('FP32', odd.subarray(1))).toBe('[1.5,-2.0]');
 });

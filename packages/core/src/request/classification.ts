@@ -19,7 +19,8 @@ export function classSupports(datatype: DataType): datatype is ClassDataType {
 type Scores = ArrayLike<number> | ArrayLike<bigint>;
 
 function scoresOf(datatype: ClassDataType, data: Uint8Array): Scores {
-  const copy = data.slice();
+  // Not slice(): on a Buffer that makes a view.
+  const copy = new Uint8Array(data);
   const { buffer } = copy;
   switch (datatype) {
     case 'UINT8':

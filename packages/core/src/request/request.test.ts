@@ -132,6 +132,12 @@ describe('classification', () => {
     expect(strings(classify({ name: 'O', datatype: 'INT64', shape: [2], data }, 2, false, undefined))).toEqual(['9007199254740993:1', '9007199254740992:0']);
   });
 
+  test('scores inside a larger buffer are read at their place', () => {
+    const buffer = Buffer.alloc(17, 0xff);
+    buffer.set(new Uint8Array(new Float32Array([1, 3, 2]).buffer), 5);
+    expect(strings(classify({ name: 'O', datatype: 'FP32', shape: [3], data: buffer.subarray(5) }, 1, false, undefined))).toEqual(['3.000000:1']);
+  });
+
   test('types without an order are refused', () => {
     expect(() => classify({ name: 'O', datatype: 'FP16', shape: [1], data: new Uint8Array(2) }, 1, false, undefined)).toThrow("unsupported type 'FP16'");
   });

@@ -1,0 +1,325 @@
+/**
+ * One client connection of the data plane: reads inference requests, runs them, and writes the replies in the order of the
+ * requests. The first request that is not plainly an inference request takes the socket, with its bytes, to node:http for
+ * good. Invariant: bytes are consumed by exactly one of the two parsers, and only when all earlier replies are out.
+ */
+import type { Socket } from 'node:net';
+import { ServingError } from '@paceline/protocol';
+import type { DataPlaneLimits } from './data-plane-limits.js';
+import { bodyTooLargeText } from './data-plane-limits.js';
+import { errorReply, type HttpReply } from './infer-reply.js';
+import type { CancelInfer, InferRoute } from './infer-route.js';
+import { writeReply } from './reply-writer.js';
+import { mayBecomeInfer, parseInferHead, type InferHead } from './request-head.js';
+
+/** What all connections of a data plane share. */
+export interface ConnectionHost {
+  readonly limits: DataPlaneLimits;
+  readonly route: InferRoute;
+  /** Seconds since the data plane started, in whole ticks. */
+  readonly tick: number;
+  readonly dateLine: string;
+  /** True once the data plane is closing: each connection ends with its last reply. */
+  readonly closing: boolean;
+  /** Takes over a socket whose next bytes are `head`. */
+  handOver(socket: Socket, head: Buffer): void;
+  /** @returns false where the bytes do not fit; else they count until released */
+  reserve(bytes: number): boolean;
+  release(bytes: number): void;
+}
+
+/** A request under way and the place of its reply. */
+interface Slot {
+  readonly close: boolean;
+  readonly reservedBytes: number;
+  cancel: CancelInfer | undefined;
+  reply: HttpReply | undefined;
+}
+
+/** A body that comes in several pieces. */
+interface PartialBody {
+  readonly head: InferHead;
+  readonly buffer: Buffer;
+  readonly reservedBytes: number;
+  filled: number;
+}
+
+const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
+const EMPTY = Buffer.alloc(0);
+/** Smaller bodies are not counted against the byte budget: the cap on connections bounds them. */
+const RESERVE_ABOVE_BYTES = 64 * 1024;
+/** How long a refused client may go on sending before its connection is cut, so that it can read the refusal. */
+const LINGER_S = 2;
+
+export class Connection {
+  readonly #slots: Slot[] = [];
+  /** Bytes read and not yet parsed: part of a head, or what waits for room. */
+  #rest: Buffer = EMPTY;
+  #body: PartialBody | undefined;
+  /** The last head of this connection: clients repeat themselves. */
+  #headText = '';
+  #head: InferHead | undefined;
+  #state: 'open' | 'handing-over' | 'ending' | 'gone' = 'open';
+  #paused = false;
+  #parsing = false;
+  /** Tick of the last byte read or written, and of the first byte of an unfinished head. */
+  #activeTick: number;
+  #headTick: number;
+  #writtenBytes = 0;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly host: ConnectionHost,
+    private readonly onGone: (connection: Connection) => void,
+  ) {
+    this.#activeTick = this.#headTick = host.tick;
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('drain', this.#onDrain);
+    socket.on('error', ignore);
+    socket.on('close', this.#onClose);
+  }
+
+  /** Once a second: ends what stalls. */
+  checkTimeouts(): void {
+    const { limits, tick } = this.host;
+    const { socket } = this;
+    const quietS = tick - this.#activeTick;
+    if (socket.writableLength > 0) {
+      if (socket.bytesWritten !== this.#writtenBytes) {
+        this.#writtenBytes = socket.bytesWritten;
+        this.#activeTick = tick;
+      } else if (quietS > limits.stallTimeoutS) socket.destroy();
+    } else if (this.#slots.length > 0) {
+      // The deadline of a request under way is not the connection's.
+    } else if (this.#state === 'ending') {
+      if (quietS > LINGER_S) socket.destroy();
+    } else if (this.#body !== undefined) {
+      if (quietS > limits.stallTimeoutS) this.#refuse(408, 'request_timeout', `request body is incomplete: ${this.#body.filled} of ${this.#body.buffer.length} bytes came before ${limits.stallTimeoutS} s passed without any`);
+      else if (tick - this.#headTick > limits.requestTimeoutS) this.#refuse(408, 'request_timeout', `request body is incomplete after ${limits.requestTimeoutS} s`);
+    } else if (this.#rest.length > 0) {
+      if (tick - this.#headTick > limits.headerTimeoutS) this.#refuse(408, 'header_timeout', `request headers are incomplete after ${limits.headerTimeoutS} s`);
+    } else if (quietS > limits.idleTimeoutS) socket.destroy();
+  }
+
+  /** The data plane closes: ends now if nothing is under way, else with the last reply. */
+  shutDown(): void {
+    if (this.#state === 'open' && this.#slots.length === 0 && this.#body === undefined) this.#end();
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#activeTick = this.host.tick;
+    if (this.#state === 'handing-over') {
+      this.#rest = Buffer.concat([this.#rest, chunk]);
+      return;
+    }
+    if (this.#state !== 'open') return;
+    let bytes = chunk;
+    if (this.#body !== undefined) bytes = this.#fillBody(chunk);
+    else if (this.#rest.length > 0) bytes = Buffer.concat([this.#rest, chunk]);
+    else this.#headTick = this.#activeTick;
+    this.#rest = bytes;
+    this.#parse();
+  };
+
+  readonly #onEnd = (): void => {
+    this.socket.destroy();
+  };
+
+  readonly #onDrain = (): void => {
+    this.#activeTick = this.host.tick;
+    this.#continue();
+  };
+
+  readonly #onClose = (): void => {
+    this.#state = 'gone';
+    if (this.#body !== undefined) this.host.release(this.#body.reservedBytes);
+    this.#body = undefined;
+    for (const slot of this.#slots) {
+      this.host.release(slot.reservedBytes);
+      slot.cancel?.();
+    }
+    this.#slots.length = 0;
+    this.onGone(this);
+  };
+
+  /** Reads on after room was made. */
+  #continue(): void {
+    if (this.#parsing) return;
+    if (this.#state === 'handing-over') {
+      if (this.#slots.length === 0) this.#handOver();
+      return;
+    }
+    if (!this.#paused || this.#isFull()) return;
+    this.#paused = false;
+    this.#parse();
+    if (!this.#paused) this.socket.resume();
+  }
+
+  #isFull(): boolean {
+    return this.#slots.length >= this.host.limits.maxPipelined || this.socket.writableNeedDrain;
+  }
+
+  /** Takes whole requests off `#rest` until it is used up, incomplete, or there is no room for more. */
+  #parse(): void {
+    this.#parsing = true;
+    while (this.#state === 'open' && this.#body === undefined && this.#rest.length > 0) {
+      if (this.#isFull()) {
+        this.#paused = true;
+        this.socket.pause();
+        break;
+      }
+      if (!this.#parseOne()) break;
+    }
+    this.#parsing = false;
+    if (this.#state !== 'handing-over') return;
+    if (this.#slots.length === 0) this.#handOver();
+    else this.socket.pause();
+  }
+
+  /** @returns whether another request may follow */
+  #parseOne(): boolean {
+    const bytes = this.#rest;
+    const end = bytes.indexOf(HEAD_END);
+    if (end < 0) {
+      if (!mayBecomeInfer(bytes)) this.#state = 'handing-over';
+      else if (bytes.length > this.host.limits.maxHeaderBytes) this.#headTooLarge();
+      return false;
+    }
+    if (end > this.host.limits.maxHeaderBytes && mayBecomeInfer(bytes)) {
+      this.#headTooLarge();
+      return false;
+    }
+    const text = bytes.toString('latin1', 0, end);
+    if (text !== this.#headText) {
+      this.#head = parseInferHead(text);
+      this.#headText = text;
+    }
+    const head = this.#head;
+    if (head === undefined) {
+      this.#state = 'handing-over';
+      return false;
+    }
+    return this.#takeBody(head, bytes, end + HEAD_END.length);
+  }
+
+  #takeBody(head: InferHead, bytes: Buffer, start: number): boolean {
+    const { limits } = this.host;
+    const length = head.contentLength;
+    if (length > limits.maxInputBytes) {
+      this.#refuse(413, 'body_too_large', bodyTooLargeText(length, limits.maxInputBytes));
+      return false;
+    }
+    const reservedBytes = length > RESERVE_ABOVE_BYTES ? length : 0;
+    if (reservedBytes > 0 && !this.host.reserve(reservedBytes)) {
+      this.#refuse(429, 'too_many_buffered_bytes', `a request body of ${length} bytes does not fit into the ${limits.maxBufferedBytes} bytes that this server keeps for bodies`);
+      return false;
+    }
+    const end = start + length;
+    if (end <= bytes.length) {
+      this.#rest = end === bytes.length ? EMPTY : bytes.subarray(end);
+      this.#headTick = this.host.tick;
+      this.#start(head, bytes.subarray(start, end), reservedBytes);
+      return true;
+    }
+    const buffer = Buffer.allocUnsafeSlow(length);
+    this.#body = { head, buffer, reservedBytes, filled: bytes.copy(buffer, 0, start) };
+    this.#rest = EMPTY;
+    return false;
+  }
+
+  /** @returns the bytes behind the body, or none while it is incomplete */
+  #fillBody(chunk: Buffer): Buffer {
+    const body = this.#body as PartialBody;
+    const used = chunk.copy(body.buffer, body.filled);
+    body.filled += used;
+    if (body.filled < body.buffer.length) return EMPTY;
+    this.#body = undefined;
+    this.#headTick = this.#activeTick;
+    this.#start(body.head, body.buffer, body.reservedBytes);
+    return used === chunk.length ? EMPTY : chunk.subarray(used);
+  }
+
+  #start(head: InferHead, body: Buffer, reservedBytes: number): void {
+    const slot: Slot = { close: head.close, reservedBytes, cancel: undefined, reply: undefined };
+    this.#slots.push(slot);
+    if (head.close) this.#state = 'ending';
+    slot.cancel = this.host.route.handle(
+      {
+        model: head.model,
+        version: head.version,
+        inferenceHeaderLength: head.inferenceHeaderLength,
+        contentEncoding: head.contentEncoding,
+        acceptEncoding: head.acceptEncoding,
+        body,
+      },
+      (reply) => {
+        slot.reply = reply;
+        if (slot === this.#slots[0]) this.#flush();
+      },
+    );
+  }
+
+  /** Writes the replies that are due. */
+  #flush(): void {
+    for (;;) {
+      const slot = this.#slots[0];
+      if (slot?.reply === undefined || this.#state === 'gone') break;
+      this.#slots.shift();
+      const last = slot.close || (this.host.closing && this.#slots.length === 0 && this.#rest.length === 0);
+      writeReply(this.socket, slot.reply, this.host.dateLine, last);
+      this.host.release(slot.reservedBytes);
+      if (last) {
+        this.#end();
+        return;
+      }
+    }
+    this.#activeTick = this.host.tick;
+    this.#continue();
+  }
+
+  #headTooLarge(): void {
+    this.#refuse(431, 'headers_too_large', `request headers exceed the limit of ${this.host.limits.maxHeaderBytes} bytes`);
+  }
+
+  /** Answers after the replies before it, then ends the connection: what follows cannot be told apart any more. */
+  #refuse(httpStatus: number, reason: string, message: string): void {
+    const retry = httpStatus === 429 ? { retryAfterMs: 1000 } : {};
+    const reply = errorReply(new ServingError('INVALID_ARGUMENT', message, { reason, httpStatus, ...retry }));
+    if (this.#body !== undefined) this.host.release(this.#body.reservedBytes);
+    this.#body = undefined;
+    this.#rest = EMPTY;
+    this.#state = 'ending';
+    this.#slots.push({ close: true, reservedBytes: 0, cancel: undefined, reply });
+    if (this.#slots.length === 1) this.#flush();
+  }
+
+  /** Sends the rest, then waits a little for the client to close, reading what it still sends. */
+  #end(): void {
+    this.#state = 'ending';
+    this.#rest = EMPTY;
+    this.#activeTick = this.host.tick;
+    this.socket.end();
+    this.socket.resume();
+  }
+
+  #handOver(): void {
+    const { socket } = this;
+    this.#state = 'gone';
+    socket.off('data', this.#onData);
+    socket.off('end', this.#onEnd);
+    socket.off('drain', this.#onDrain);
+    socket.off('error', ignore);
+    socket.off('close', this.#onClose);
+    this.onGone(this);
+    this.host.handOver(socket, this.#rest);
+  }
+}
+
+function ignore(): void {
+  // 'close' follows every 'error' and does what is to be done.
+}

@@ -1,0 +1,88 @@
+/**
+ * gzip and deflate of whole bodies, both ways. Small bodies are done at once, because a trip to the thread pool costs more
+ * than they do. Invariant: inflating never yields more than the input limit.
+ */
+import { deflate, deflateSync, gzip, gzipSync, inflateRawSync, unzip, unzipSync } from 'node:zlib';
+import { ServingError } from '@paceline/protocol';
+
+export type ContentCoding = 'identity' | 'gzip' | 'deflate';
+
+/** Up to this many bytes are coded on the spot. */
+const INLINE_BYTES = 32 * 1024;
+/** In order of preference where the client has none. */
+const CODINGS = ['gzip', 'deflate', 'identity'] as const;
+
+/** The coding of a reply for an Accept-Encoding header; q-values count, `*` means no compression is asked for. */
+export function negotiate(accept: string): ContentCoding {
+  const weights = new Map<string, number>();
+  for (const item of accept.split(',')) {
+    const [name = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase());
+    let weight = 1;
+    for (const parameter of parameters) if (parameter.startsWith('q=')) weight = /^q=[01](\.\d{0,3})?$/.test(parameter) ? Number(parameter.slice(2)) : 0;
+    weights.set(name, weight);
+  }
+  let best: ContentCoding = 'identity';
+  let bestWeight = weights.get('identity') ?? 0;
+  for (const coding of CODINGS) {
+    const weight = weights.get(coding) ?? 0;
+    if (weight > bestWeight || (weight > 0 && weight === bestWeight && best === 'identity')) {
+      best = coding;
+      bestWeight = weight;
+    }
+  }
+  return best;
+}
+
+export class UnsupportedCodingError extends ServingError {
+  constructor() {
+    super('UNIMPLEMENTED', 'Unsupported compression type', { reason: 'content_encoding_unsupported', httpStatus: 415 });
+  }
+}
+
+function inflateError(thrown: unknown, maxBytes: number): ServingError {
+  const error = thrown as NodeJS.ErrnoException;
+  if (error.code === 'ERR_BUFFER_TOO_LARGE') {
+    return new ServingError('INVALID_ARGUMENT', `decompressed request exceeds the maximum allowed input size of ${maxBytes} bytes. Use --http-max-input-size to increase the limit.`, {
+      reason: 'body_too_large',
+      httpStatus: 413,
+    });
+  }
+  return new ServingError('INVALID_ARGUMENT', `failed to decompress the request body: ${error.message}`, { reason: 'content_encoding_malformed', cause: error });
+}
+
+/** Both names stand for either format, and deflate also for its raw form: clients disagree. */
+function inflateNow(body: Buffer, coding: string, maxOutputLength: number): Buffer {
+  try {
+    return unzipSync(body, { maxOutputLength });
+  } catch (error) {
+    if (coding === 'deflate' && (error as NodeJS.ErrnoException).code === 'Z_DATA_ERROR') return inflateRawSync(body, { maxOutputLength });
+    throw error;
+  }
+}
+
+/**
+ * @returns the body itself for "identity", else a new buffer, or a promise of one for a large body
+ * @throws ServingError for another coding, malformed data (INVALID_ARGUMENT), or more than `maxBytes` (413)
+ */
+export function inflateBody(body: Buffer, contentEncoding: string, maxBytes: number): Buffer | Promise<Buffer> {
+  const coding = contentEncoding.trim().toLowerCase();
+  if (coding === 'identity') return body;
+  if (coding !== 'gzip' && coding !== 'deflate') throw new UnsupportedCodingError();
+  if (body.length === 0) throw new ServingError('INVALID_ARGUMENT', 'nothing to be decompressed', { reason: 'content_encoding_malformed' });
+  if (body.length > INLINE_BYTES) {
+    return new Promise((resolve, reject) => {
+      unzip(body, { maxOutputLength: maxBytes }, (error, result) => (error ? reject(inflateError(error, maxBytes)) : resolve(result)));
+    });
+  }
+  try {
+    return inflateNow(body, coding, maxBytes);
+  } catch (error) {
+    throw inflateError(error, maxBytes);
+  }
+}
+
+/** @param done called at once for a small body */
+export function compressBody(body: Buffer, coding: 'gzip' | 'deflate', done: (error: Error | null, result: Buffer) => void): void {
+  if (body.length > INLINE_BYTES) (coding === 'gzip' ? gzip : deflate)(body, done);
+  else done(null, (coding === 'gzip' ? gzipSync : deflateSync)(body));
+}

@@ -1,0 +1,136 @@
+/**
+ * The HTTP port: bare sockets that serve canonical inference requests themselves and give every other connection to an
+ * ordinary node:http server, which never listens. Invariant: each accepted socket is known here until it closes, so that
+ * closing leaves none behind.
+ */
+import type { Server as HttpServer } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Clock, Timer } from '@paceline/clock';
+import { systemClock } from '@paceline/clock';
+import type { ModelCatalog } from '@paceline/protocol';
+import type { Logger } from '@paceline/telemetry';
+import type { InferHandler } from '../infer/infer-service.js';
+import { Connection, type ConnectionHost } from './connection.js';
+import { DEFAULT_DATA_PLANE_LIMITS, type DataPlaneLimits } from './data-plane-limits.js';
+import { InferRoute, type JsonOffload } from './infer-route.js';
+
+export interface HttpDataPlaneOptions {
+  readonly inferHandler: InferHandler;
+  readonly catalog: ModelCatalog;
+  /** Serves everything that is not a canonical inference request; must not listen itself. */
+  readonly fallbackServer: HttpServer;
+  readonly logger: Logger;
+  readonly limits?: Partial<DataPlaneLimits>;
+  readonly clock?: Clock;
+  /** Decodes large JSON bodies off the main thread. */
+  readonly offload?: JsonOffload;
+}
+
+export interface HttpDataPlane {
+  readonly server: Server;
+  /** Open connections, those handed over included. */
+  readonly connectionCount: number;
+  /** @throws the listen error, e.g. EADDRINUSE. */
+  listen(host: string, port: number): Promise<AddressInfo>;
+  /**
+   * Stops accepting, ends idle connections now and busy ones with their last reply; what is left after `graceMs` is cut.
+   * Resolves when every socket has closed.
+   */
+  close(graceMs?: number): Promise<void>;
+}
+
+const TICK_US = 1_000_000;
+
+class SocketDataPlane implements HttpDataPlane, ConnectionHost {
+  readonly server: Server;
+  readonly limits: DataPlaneLimits;
+  readonly route: InferRoute;
+  readonly #clock: Clock;
+  readonly #fallback: HttpServer;
+  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Set<Connection>();
+  #bufferedBytes = 0;
+  #timer: Timer | undefined;
+  tick = 0;
+  dateLine = '';
+  closing = false;
+
+  constructor(options: HttpDataPlaneOptions) {
+    this.limits = { ...DEFAULT_DATA_PLANE_LIMITS, ...options.limits };
+    this.#clock = options.clock ?? systemClock;
+    this.#fallback = options.fallbackServer;
+    this.route = new InferRoute({ ...options, maxInputBytes: this.limits.maxInputBytes });
+    // A half-closed client counts as gone, but its socket must not end by itself before pending work was cancelled.
+    this.server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#accept(socket));
+    this.server.maxConnections = this.limits.maxConnections;
+  }
+
+  get connectionCount(): number {
+    return this.#sockets.size;
+  }
+
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    await new Promise<void>((resolve, reject) => {
+      this.server.once('error', reject);
+      this.server.listen({ host, port, backlog: 1024 }, () => {
+        this.server.off('error', reject);
+        resolve();
+      });
+    });
+    // node:http starts to enforce its header and request timeouts when its server begins to listen; this one never does.
+    this.#fallback.emit('listening');
+    this.#onTick();
+    return this.server.address() as AddressInfo;
+  }
+
+  async close(graceMs = 5000): Promise<void> {
+    this.closing = true;
+    const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    for (const connection of this.#connections) connection.shutDown();
+    this.#fallback.closeIdleConnections();
+    const cut = this.#clock.setTimer(graceMs * 1000, () => {
+      for (const socket of this.#sockets) socket.destroy();
+    });
+    await stopped;
+    cut.cancel();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  handOver(socket: Socket, head: Buffer): void {
+    // Paused, so that no byte overtakes those put back; node:http listens before the flow goes on.
+    socket.pause();
+    if (head.length > 0) socket.unshift(head);
+    this.#fallback.emit('connection', socket);
+    socket.resume();
+  }
+
+  reserve(bytes: number): boolean {
+    if (this.#bufferedBytes + bytes > this.limits.maxBufferedBytes) return false;
+    this.#bufferedBytes += bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.#bufferedBytes -= bytes;
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    this.#connections.add(new Connection(socket, this, (connection) => this.#connections.delete(connection)));
+  }
+
+  #onTick(): void {
+    this.tick += 1;
+    this.dateLine = `Date: ${new Date(this.#clock.wallMs()).toUTCString()}\r\n`;
+    for (const connection of this.#connections) connection.checkTimeouts();
+    if (this.closing) this.#fallback.closeIdleConnections();
+    this.#timer = this.#clock.setTimer(TICK_US, () => this.#onTick());
+  }
+}
+
+/** Nothing listens before {@link HttpDataPlane.listen}. */
+export function createHttpDataPlane(options: HttpDataPlaneOptions): HttpDataPlane {
+  return new SocketDataPlane(options);
+}

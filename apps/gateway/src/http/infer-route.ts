@@ -1,0 +1,179 @@
+/**
+ * The infer route as a function over bytes: (model, version, a few headers, body) → one reply. It knows no framework and is
+ * mounted on Fastify and on bare sockets alike. Invariant: `done` is called exactly once, unless the client left.
+ */
+import type { ModelCatalog, ReplyFrame, ServedModel } from '@paceline/protocol';
+import { ServingError, toServingError } from '@paceline/protocol';
+import type { Logger } from '@paceline/telemetry';
+import { InexactIntegerError } from '@paceline/tensor';
+import type { InferCall, InferHandler } from '../infer/infer-service.js';
+import { compressBody, inflateBody, negotiate, UnsupportedCodingError } from './content-coding.js';
+import { decodeInferJson, type DecodedInfer, type InferTarget } from './infer-json.js';
+import { decodeRaw } from './infer-raw.js';
+import { errorReply, inferReply, type HttpReply } from './infer-reply.js';
+import { jsonTextOf, parseJson } from './json-text.js';
+
+export interface InferHttpRequest {
+  readonly model: string;
+  /** "" = not in the path. */
+  readonly version: string;
+  /** Header values as sent; undefined = absent. */
+  readonly inferenceHeaderLength: string | undefined;
+  readonly contentEncoding: string | undefined;
+  readonly acceptEncoding: string | undefined;
+  /** Kept as long as the request runs: binary inputs are views of it. */
+  readonly body: Buffer;
+}
+
+export interface InferRouteOptions {
+  readonly inferHandler: InferHandler;
+  readonly catalog: ModelCatalog;
+  /** Largest body, also after decompression, in bytes. */
+  readonly maxInputBytes: number;
+  readonly logger: Logger;
+  /** Decodes large JSON bodies elsewhere; without it they are decoded here. */
+  readonly offload?: JsonOffload;
+}
+
+/** Decodes JSON bodies off the main thread. */
+export interface JsonOffload {
+  /** JSON parts of at least this many bytes go there. */
+  readonly minBytes: number;
+  decode(json: Buffer, tail: Uint8Array | undefined, target: InferTarget): Promise<DecodedInfer>;
+}
+
+/** Tells the route that the client left; idempotent. */
+export type CancelInfer = () => void;
+
+const CODING_HINT = [['Accept-Encoding', 'gzip, deflate']] as const;
+
+export class InferRoute {
+  constructor(private readonly options: InferRouteOptions) {}
+
+  /** @param done may be called before this returns. Never throws. */
+  handle(request: InferHttpRequest, done: (reply: HttpReply) => void): CancelInfer {
+    return new RunningInfer(this.options, request, done).start();
+  }
+}
+
+/** Splits a body at the Inference-Header-Content-Length. @throws ServingError INVALID_ARGUMENT */
+function splitBody(body: Buffer, headerLength: string | undefined): { readonly json: Buffer; readonly tail: Buffer | undefined } {
+  if (headerLength === undefined) return { json: body, tail: undefined };
+  const text = headerLength.trim();
+  if (!/^\d+$/.test(text)) throw new ServingError('INVALID_ARGUMENT', `Unable to parse Inference-Header-Content-Length, got: ${headerLength}`, { reason: 'inference_header_invalid' });
+  const length = Number(text);
+  if (length > body.length) {
+    throw new ServingError('INVALID_ARGUMENT', `inference header size should be in range (0, ${body.length}), got: ${text}`, { reason: 'inference_header_invalid' });
+  }
+  return { json: body.subarray(0, length), tail: body.subarray(length) };
+}
+
+class RunningInfer {
+  #call: InferCall | undefined;
+  /** Answered, or the client left. */
+  #settled = false;
+
+  constructor(
+    private readonly options: InferRouteOptions,
+    private readonly request: InferHttpRequest,
+    private readonly done: (reply: HttpReply) => void,
+  ) {}
+
+  start(): CancelInfer {
+    const { catalog, maxInputBytes } = this.options;
+    const { model: name, version, contentEncoding, body } = this.request;
+    try {
+      const model = catalog.resolve(name, version);
+      if (model.config.modelTransactionPolicy?.decoupled) {
+        throw new ServingError('UNIMPLEMENTED', "HTTP end point doesn't support models with decoupled transaction policy", { reason: 'decoupled_over_http' });
+      }
+      const plain = contentEncoding === undefined ? body : inflateBody(body, contentEncoding, maxInputBytes);
+      if (plain instanceof Promise) this.#await(plain.then((inflated) => this.#decode(model, inflated)));
+      else this.#decode(model, plain);
+    } catch (error) {
+      this.#fail(error);
+    }
+    return () => this.#leave();
+  }
+
+  #decode(model: ServedModel, body: Buffer): void {
+    if (this.#settled) return;
+    const { model: name, version, inferenceHeaderLength } = this.request;
+    const target: InferTarget = { model: name, version };
+    const { json, tail } = splitBody(body, inferenceHeaderLength);
+    const { offload } = this.options;
+    // An empty body without the header is a raw request of zero bytes, as in Triton.
+    if (json.length === 0) this.#run(decodeRaw(body, model, target));
+    else if (offload !== undefined && json.length >= offload.minBytes) this.#await(offload.decode(json, tail, target).then((decoded) => this.#run(decoded)));
+    else this.#run(decodeJsonBody(json, tail, target));
+  }
+
+  #run(decoded: DecodedInfer): void {
+    if (this.#settled) return;
+    const { request, form } = decoded;
+    this.#call = this.options.inferHandler.infer(request, (frame) => this.#onFrame(frame, request.id, form));
+  }
+
+  #onFrame(frame: ReplyFrame, id: string, form: DecodedInfer['form']): void {
+    const call = this.#call;
+    if (this.#settled || call === undefined) return;
+    try {
+      if (!frame.ok) throw frame.error;
+      if (!frame.final) {
+        call.cancel();
+        throw new ServingError('INTERNAL', 'expected a single response, got more', { reason: 'several_responses' });
+      }
+      this.#send(inferReply(call.model, id, frame.outputs, form));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #send(reply: HttpReply): void {
+    const { acceptEncoding } = this.request;
+    const coding = acceptEncoding === undefined ? 'identity' : negotiate(acceptEncoding);
+    if (coding === 'identity') {
+      this.#finish(reply);
+      return;
+    }
+    const body = Buffer.concat([Buffer.from(reply.text), ...reply.chunks]);
+    compressBody(body, coding, (error, compressed) => {
+      if (this.#settled) return;
+      if (error) this.#finish(reply);
+      else this.#finish({ status: reply.status, headers: [...reply.headers, ['Content-Encoding', coding]], text: '', chunks: [compressed] });
+    });
+  }
+
+  #fail(thrown: unknown): void {
+    if (this.#settled) return;
+    const error = toServingError(thrown);
+    if (error !== thrown) this.options.logger.error({ err: thrown, model: this.request.model }, 'inference request failed on an unexpected error');
+    this.#finish(errorReply(error, error instanceof UnsupportedCodingError ? CODING_HINT : undefined));
+  }
+
+  #finish(reply: HttpReply): void {
+    this.#settled = true;
+    this.done(reply);
+  }
+
+  #await(work: Promise<void>): void {
+    work.catch((error: unknown) => this.#fail(error));
+  }
+
+  #leave(): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#call?.cancel();
+  }
+}
+
+/** @throws ServingError INVALID_ARGUMENT */
+export function decodeJsonBody(json: Buffer, tail: Uint8Array | undefined, target: InferTarget): DecodedInfer {
+  const text = jsonTextOf(json);
+  try {
+    return decodeInferJson(parseJson(text, false), tail, false, target);
+  } catch (error) {
+    if (!(error instanceof InexactIntegerError)) throw error;
+    return decodeInferJson(parseJson(text, true), tail, true, target);
+  }
+}
