@@ -93,6 +93,7 @@ export class LocalWorker implements WorkerLink {
       hostEntry: options.hostEntry ?? defaultHostEntry(),
       shmDirectory: options.shmDirectory ?? '/dev/shm',
       api: options.runtimeApi ?? 'binding',
+      copies: this.#copies,
       pingIntervalUs: 1000 * (options.pingIntervalMs ?? 5000),
       pingLimitUs,
       unloadLimitUs: UNLOAD_LIMIT_US,
@@ -171,21 +172,26 @@ export class LocalWorker implements WorkerLink {
   async #load(spec: LoadSpec): Promise<LoadReport> {
     const begunUs = this.#clock.nowUs();
     const key = modelKey(spec.model, spec.version, spec.generation);
-    if (this.#closed) throw new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
-    if (this.#loaded.has(key)) throw new ServingError('ALREADY_EXISTS', `model '${spec.model}' version ${spec.version} generation ${spec.generation} is loaded already`);
+    if (this.#closed) throw shuttingDown();
+    if (this.#loaded.has(key)) throw loadedAlready(spec);
     const onnx = onnxOptions(spec.config);
-    const small = (await folderBytes(spec.modelPath)) <= (this.options.smallModelBytes ?? 8 * 1024 * 1024);
-    const model = new LoadedModel(spec, onnx, small);
+    const model = new LoadedModel(spec, onnx, await this.#isSmall(spec));
     const instances = new Map(instanceNames(spec).map((name) => [name, new ModelInstance(this.#nextInstance++, name, model, this.#context)]));
+    if (this.#closed) throw shuttingDown();
+    if (this.#loaded.has(key)) throw loadedAlready(spec);
     this.#loaded.set(key, { model, instances });
     const started = await Promise.allSettled([...instances.values()].map((i) => i.start()));
     const failed = started.find((s) => s.status === 'rejected');
     if (failed || this.#closed) {
       this.#loaded.delete(key);
       await stopAll(instances.values());
-      throw failed ? toServingError(failed.reason) : new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
+      throw this.#closed || !failed ? shuttingDown() : toServingError(failed.reason);
     }
     return { instances: [...instances.keys()], warnings: onnx.warnings, durationMs: (this.#clock.nowUs() - begunUs) / 1000 };
+  }
+
+  async #isSmall(spec: LoadSpec): Promise<boolean> {
+    return (await folderBytes(spec.modelPath)) <= (this.options.smallModelBytes ?? 8 * 1024 * 1024);
   }
 
   async #within(limitMs: number, done: Promise<unknown>): Promise<void> {
@@ -202,6 +208,14 @@ export class LocalWorker implements WorkerLink {
 /** A worker ready to be handed to a scheduler. End it with `close()`. */
 export function createLocalWorker(options: LocalWorkerOptions): LocalWorker {
   return new LocalWorker(options);
+}
+
+function loadedAlready(spec: LoadSpec): ServingError {
+  return new ServingError('ALREADY_EXISTS', `model '${spec.model}' version ${spec.version} generation ${spec.generation} is loaded already`);
+}
+
+function shuttingDown(): ServingError {
+  return new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
 }
 
 async function stopAll(instances: Iterable<ModelInstance>): Promise<void> {

@@ -1,11 +1,16 @@
 /** Cuts the stream of a socket into frames. A frame lies in the chunk that brought it where it came in one piece. */
 import { MAX_FRAME_BYTES } from '../host-protocol/frames.js';
+import type { CopyCounter } from '../infer/copy-counter.js';
 
 export class FrameReader {
   #rest: Buffer | undefined;
   #have = 0;
 
-  constructor(private readonly onFrame: (frame: Buffer) => void) {}
+  /** @param copies `outBytes` counts the bytes that are moved to put frames together */
+  constructor(
+    private readonly onFrame: (frame: Buffer) => void,
+    private readonly copies: CopyCounter,
+  ) {}
 
   /** @throws Error when the stream is not of this protocol */
   push(chunk: Buffer): void {
@@ -23,6 +28,7 @@ export class FrameReader {
       } else {
         this.#rest = Buffer.allocUnsafeSlow(length || 4);
         this.#have = chunk.copy(this.#rest, 0, at);
+        this.copies.outBytes += this.#have;
         at = chunk.byteLength;
       }
     }
@@ -32,6 +38,7 @@ export class FrameReader {
   #continue(rest: Buffer, chunk: Buffer, at: number): number {
     const copied = chunk.copy(rest, this.#have, at);
     this.#have += copied;
+    this.copies.outBytes += copied;
     if (this.#have < rest.byteLength) return copied;
     if (rest.byteLength === 4) {
       // Only its length was known so far.

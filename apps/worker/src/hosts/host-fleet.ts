@@ -4,8 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Clock, Timer } from '@paceline/clock';
+import { ServingError } from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
 import { emptyFrame, FRAME } from '../host-protocol/frames.js';
+import type { CopyCounter } from '../infer/copy-counter.js';
 import { MemoryGrowth } from '../supervision/memory-growth.js';
 import { HostProcess } from './host-process.js';
 import { OrphanGuard } from './orphan-guard.js';
@@ -27,6 +29,8 @@ export interface Berth {
   readonly pooled: boolean;
   readonly tenants: Set<Tenant>;
   readonly growth: MemoryGrowth;
+  /** Its tenants are moving out; nobody moves in. */
+  retiring: boolean;
 }
 
 export interface FleetOptions {
@@ -36,6 +40,7 @@ export interface FleetOptions {
   readonly hostEntry: string;
   readonly shmDirectory: string;
   readonly api: 'binding' | 'session';
+  readonly copies: CopyCounter;
   /** An idle host is asked for a sign of life after this long. */
   readonly pingIntervalUs: number;
   readonly pingLimitUs: number;
@@ -44,7 +49,6 @@ export interface FleetOptions {
 }
 
 const MEMORY_CHECK_US = 10_000_000;
-const TRIM_AFTER_IDLE_US = 5_000_000;
 
 export class HostFleet {
   readonly #berths = new Set<Berth>();
@@ -67,9 +71,13 @@ export class HostFleet {
     return [...this.#berths].map((b) => b.host);
   }
 
-  /** A place for the instance, in a new host where placement says so. The instance counts as there from now on. */
+  /**
+   * A place for the instance, in a new host where placement says so. The instance counts as there from now on.
+   * @throws ServingError UNAVAILABLE after `close`
+   */
   place(tenant: Tenant): Berth {
-    const live = [...this.#berths].filter((b) => b.host.alive);
+    if (this.#closed) throw new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
+    const live = [...this.#berths].filter((b) => b.host.alive && !b.retiring);
     const pool = live.filter((b) => b.pooled);
     const loads = pool.map((b) => ({ instances: b.tenants.size, sameModel: [...b.tenants].filter((t) => t.modelKey === tenant.modelKey).length }));
     const placement = choosePlacement(tenant.placementRequest(), live.length - pool.length, loads, this.options.placement);
@@ -114,9 +122,9 @@ export class HostFleet {
   }
 
   #start(pooled: boolean): Berth {
-    const { clock, hostEntry, shmDirectory, api } = this.options;
-    const host = new HostProcess({ clock, entry: hostEntry, shmDirectory, api, onExit: (_, reason) => this.#onExit(berth, reason) });
-    const berth: Berth = { host, pooled, tenants: new Set(), growth: new MemoryGrowth(clock.nowUs()) };
+    const { clock, hostEntry, shmDirectory, api, copies } = this.options;
+    const host = new HostProcess({ clock, entry: hostEntry, shmDirectory, api, copies, onExit: (_, reason) => this.#onExit(berth, reason) });
+    const berth: Berth = { host, pooled, tenants: new Set(), growth: new MemoryGrowth(clock.nowUs()), retiring: false };
     this.#berths.add(berth);
     if (host.pid !== undefined) this.#guard.add(host.pid);
     this.#arm();
@@ -159,8 +167,9 @@ export class HostFleet {
     const busy = host.busy(nowUs);
     if (!busy) {
       const idleUs = nowUs - host.lastAnswerUs;
-      if (idleUs >= TRIM_AFTER_IDLE_US) host.shared?.trim();
-      if (idleUs >= this.options.pingIntervalUs) host.ping(this.options.pingLimitUs);
+      if (idleUs < this.options.pingIntervalUs) return;
+      host.shared?.trim();
+      host.ping(this.options.pingLimitUs);
       return;
     }
     if (busy.forUs <= busy.work.limitUs) return;
@@ -175,6 +184,7 @@ export class HostFleet {
     const rssBytes = residentBytes(berth.host.pid);
     if (rssBytes === undefined || !berth.growth.observe(rssBytes, nowUs)) return;
     berth.growth.reset(nowUs);
+    berth.retiring = true;
     for (const tenant of [...berth.tenants]) tenant.moveAway(`its host has grown to ${Math.round(rssBytes / 1048576)} MiB`);
   }
 }

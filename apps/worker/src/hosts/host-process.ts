@@ -6,9 +6,10 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createRequire } from 'node:module';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Clock } from '@paceline/clock';
 import { ANNOUNCE_START, emptyFrame, FRAME } from '../host-protocol/frames.js';
+import type { CopyCounter } from '../infer/copy-counter.js';
 import { FrameReader } from './frame-reader.js';
 import { SharedFile } from './shared-file.js';
 
@@ -35,6 +36,7 @@ export interface HostProcessOptions {
   readonly shmDirectory: string;
   readonly api: 'binding' | 'session';
   readonly entry: string;
+  readonly copies: CopyCounter;
   readonly onExit: (host: HostProcess, reason: string) => void;
 }
 
@@ -69,8 +71,9 @@ export class HostProcess {
       env: hostEnvironment(),
       stdio: ['ignore', 'ignore', 'inherit', 'pipe', ...(this.shared ? [this.shared.fd] : [])],
     });
-    this.#socket = this.#child.stdio[3] as Socket;
-    const reader = new FrameReader((frame) => this.#onFrame(frame));
+    // Without descriptors left no pipe is made; the child's error event then says so.
+    this.#socket = (this.#child.stdio?.[3] as Socket | undefined) ?? new Socket();
+    const reader = new FrameReader((frame) => this.#onFrame(frame), options.copies);
     this.#socket.on('data', (chunk: Buffer) => {
       try {
         reader.push(chunk);
@@ -141,6 +144,11 @@ export class HostProcess {
   ping(limitUs: number): void {
     const sequence = this.nextSequence();
     this.send(emptyFrame(FRAME.ping, 0, sequence), sequence, { limitUs, what: 'ping', onAnswer: () => undefined, onGone: () => undefined });
+  }
+
+  /** Withdraws an execute that was sent; it is answered as CANCELLED if it has not begun. */
+  cancel(sequence: number): void {
+    if (this.alive) this.#socket.write(emptyFrame(FRAME.cancel, 0, sequence));
   }
 
   /** Kills it, whatever it does. @param reason ends up in the errors of what was under way */

@@ -129,7 +129,7 @@ export class ModelInstance implements Tenant {
   }
 
   moveAway(reason: string): void {
-    if (this.#ready && !this.#moving) void this.#move(reason);
+    if (this.#ready && !this.#moving && !this.#stopped) void this.#move(reason);
   }
 
   async #loadInto(berth: Berth): Promise<void> {
@@ -161,6 +161,7 @@ export class ModelInstance implements Tenant {
   }
 
   async #comeBack(): Promise<void> {
+    if (this.#stopped) return;
     const berth = this.context.fleet.place(this);
     this.#berth = berth;
     try {
@@ -182,16 +183,15 @@ export class ModelInstance implements Tenant {
   async #move(reason: string): Promise<void> {
     this.#moving = true;
     const old = this.#berth!;
-    old.tenants.delete(this);
     const berth = this.context.fleet.place(this);
-    old.tenants.add(this);
     try {
       await this.#loadInto(berth);
       if (this.#berth === old && this.#ready) {
         this.#berth = berth;
         this.context.logger.info({ instance: this.name, reason }, 'model instance moved to another host');
         await this.context.fleet.leave(this, old);
-      } else if (berth !== this.#berth) {
+      } else {
+        // It was stopped or fell meanwhile; whoever brings it back has found another place.
         await this.context.fleet.leave(this, berth);
       }
     } catch (error) {
