@@ -9,3 +9,5 @@ export {
 } from './placement/model-manager.js';
 export type { ModelSource, SourceModel, SourceVersion } from './placement/model-source.js';
 export { RepositoryModelSource, type RepositorySourceOptions } from './placement/repository-source.js';
+export { Lanes, type LanesOptions } from './batching/lanes.js';
+export { LaneIntake, type LaneDirectory } from './intake/lane-intake.js';

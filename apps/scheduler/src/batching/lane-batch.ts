@@ -1,0 +1,29 @@
+/** A batch of one lane that is with the worker: its members, why it was released and since when it executes. */
+import type { ReleaseReason } from '@paceline/telemetry';
+import type { Batch, BatchCompletion, BatchMember } from '@paceline/worker-rpc';
+import type { Flight } from '../dispatch/dispatcher.js';
+import type { LaneInstance } from './lane-instances.js';
+import type { LaneItem } from './lane-item.js';
+
+export class LaneBatch implements Flight {
+  /** When it began to execute, as far as the lane knows, microseconds; undefined while staged. */
+  startedUs: number | undefined;
+
+  constructor(
+    readonly batch: Batch,
+    readonly items: readonly LaneItem[],
+    readonly reason: ReleaseReason,
+    readonly instance: LaneInstance,
+    private readonly owner: { onFlightEnd(flight: LaneBatch, completion: BatchCompletion): void },
+  ) {}
+
+  onCompletion(completion: BatchCompletion): void {
+    this.owner.onFlightEnd(this, completion);
+  }
+}
+
+/** The member of a batch that carries `item`; its queue time ends now. */
+export function memberOf(item: LaneItem, nowUs: number): BatchMember {
+  const { ref, rows, inputs, outputs } = item.envelope;
+  return { ref, rows, inputs, outputs, queueNs: Math.max(0, Math.round((nowUs - item.enqueuedUs) * 1000)) };
+}

@@ -1,0 +1,42 @@
+/** What a lane tells the clients it cannot serve; Triton's texts where it has one. */
+import { ServingError, type Envelope } from '@paceline/protocol';
+import type { Shed } from '@paceline/core';
+
+export function queueFull(envelope: Envelope, shed: Shed): ServingError {
+  return new ServingError(shed.code, `[request id: ${envelope.clientId || '<id_unknown>'}] Exceeds maximum queue size`, {
+    reason: shed.reason,
+    retryAfterMs: shed.retryAfterMs,
+  });
+}
+
+export function queueTimeout(): ServingError {
+  return new ServingError('DEADLINE_EXCEEDED', 'Request timeout expired', { reason: 'queue_timeout' });
+}
+
+export function noInstance(envelope: Envelope): ServingError {
+  return new ServingError('UNAVAILABLE', `model '${envelope.model}' version ${envelope.version} has no healthy instance; the request timed out waiting for one`, {
+    reason: 'no_healthy_instance',
+    retryAfterMs: 1000,
+  });
+}
+
+/** The request ran alone and its instance died, not for the first time: to try again would only kill another one. */
+export function instanceKilled(envelope: Envelope, instance: string): ServingError {
+  return new ServingError('INTERNAL', `model instance '${instance}' of '${envelope.model}' died while it executed this request alone, after it had died with it before`, {
+    reason: 'instance_died',
+  });
+}
+
+/** The model was reloaded with another signature while the request waited. */
+export function reloaded(envelope: Envelope, detail: string): ServingError {
+  return new ServingError('UNAVAILABLE', `model '${envelope.model}' was reloaded while the request waited, and ${detail}`, { reason: 'model_reloaded' });
+}
+
+export function modelFailed(envelope: Envelope): ServingError {
+  return new ServingError('INTERNAL', `model '${envelope.model}' failed to execute the request`, { reason: 'model_failed' });
+}
+
+/** A version that takes no requests (any more). */
+export function notReady(model: string, version: string): ServingError {
+  return new ServingError('UNAVAILABLE', `Request for unknown model: '${model}' version ${version} is not at ready state`, { reason: 'model_not_ready' });
+}

@@ -1,0 +1,278 @@
+/**
+ * Stop 4 of the request path: one generation of one model version, its queue and its loop. The decisions are the pure
+ * batcher's; the lane owns the timer, the instances' load and each request until the worker has answered it. It decides
+ * once per turn of the event loop, after everything readable in that turn has arrived.
+ *
+ * Invariant: each envelope ends exactly once: answered by the worker, answered here with an error, or dropped because its
+ * client left.
+ */
+import type { Clock, Timer } from '@paceline/clock';
+import { batchPolicyOf, DynamicBatcher, type Decision, type Handle, type QueuedRequest } from '@paceline/core';
+import type { Envelope, RequestRef, ServingError } from '@paceline/protocol';
+import type { ReplyChannel } from '@paceline/streams';
+import type { ModelStatistics, ReleaseReason } from '@paceline/telemetry';
+import type { BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { LaneSpec } from '../placement/lane-host.js';
+import { ItemIndex } from './item-index.js';
+import { LaneBatch, memberOf } from './lane-batch.js';
+import * as errors from './lane-errors.js';
+import { LaneInstances, type LaneInstance } from './lane-instances.js';
+import { isPending, type ItemState, type LaneItem } from './lane-item.js';
+import { LaneTimer } from './lane-timer.js';
+import { recoveryOf } from './recovery.js';
+import { unfitFor } from './signature.js';
+
+export interface LanePorts {
+  readonly clock: Clock;
+  readonly dispatcher: Dispatcher;
+  readonly replies: ReplyChannel;
+  readonly statistics: ModelStatistics;
+  /** Bound on queueing for requests without any other timeout, microseconds. */
+  readonly queueTimeoutUs: number;
+}
+
+export class ModelLane {
+  readonly #batcher: DynamicBatcher;
+  readonly #instances: LaneInstances;
+  readonly #timer: LaneTimer;
+  readonly #index = new ItemIndex();
+  /** By batcher handle. */
+  readonly #queued: (LaneItem | undefined)[] = [];
+  /** To be executed in batches of their own, oldest first. */
+  #alone: LaneItem[] = [];
+  #flights = 0;
+  #immediate: Timer | undefined;
+  #closing = false;
+  #successor: ModelLane | undefined;
+  readonly #idleWaiters: (() => void)[] = [];
+
+  constructor(
+    readonly spec: LaneSpec,
+    private readonly ports: LanePorts,
+  ) {
+    this.#batcher = new DynamicBatcher(batchPolicyOf(spec.config, ports.queueTimeoutUs));
+    this.#instances = new LaneInstances(spec.instances, this.#batcher.policy.preserveOrdering);
+    this.#timer = new LaneTimer(ports.clock, () => this.#turn());
+  }
+
+  /** Takes a request; a refusal goes out as its reply. */
+  enqueue(envelope: Envelope): void {
+    if (this.#closing) return this.ports.replies.send(envelope.ref, { ok: false, final: true, error: errors.notReady(envelope.model, envelope.version) });
+    if (this.#index.find(envelope.ref)) return;
+    const nowUs = this.ports.clock.nowUs();
+    const queued = this.#batcher.enqueue(envelope, nowUs);
+    if (typeof queued !== 'number') {
+      return this.ports.replies.send(envelope.ref, { ok: false, final: true, error: errors.queueFull(envelope, queued) });
+    }
+    const item: LaneItem = { envelope, enqueuedUs: nowUs, state: 'queued', handle: queued, losses: 0, cancelled: false };
+    this.ports.statistics.pendingRequests += 1;
+    this.#queued[queued] = item;
+    this.#index.add(item);
+    this.#decideSoon();
+  }
+
+  /**
+   * The client left: a waiting request is dropped at once, an executing one is left alone.
+   * @returns whether the request was here
+   */
+  cancel(ref: RequestRef): boolean {
+    const item = this.#index.find(ref);
+    if (!item) return false;
+    item.cancelled = true;
+    if (item.state === 'queued') this.#batcher.cancel(item.handle);
+    else if (item.state === 'alone') this.#alone = this.#alone.filter((other) => other !== item);
+    else return true;
+    this.#finish(item);
+    this.#decideSoon();
+    return true;
+  }
+
+  onInstance(event: InstanceEvent): void {
+    if (event.state === 'down') this.#instances.down(event.instance);
+    else if (this.#instances.up(event.instance)) this.#decideSoon();
+  }
+
+  /** Takes no more requests; what it has is finished, under-full batches without delay. */
+  close(): void {
+    this.#closing = true;
+    this.#batcher.drain();
+    this.#decideSoon();
+  }
+
+  /** Takes no more requests and gives what waits, and whatever comes back from the worker, to `successor`. */
+  handOver(successor: ModelLane): void {
+    this.#closing = true;
+    this.#successor = successor;
+    const waiting = this.#batcher.takeAll().map((handle) => this.#take(handle));
+    const alone = this.#alone.splice(0);
+    for (const item of [...waiting, ...alone]) this.#release(item);
+    for (const item of waiting.reverse()) successor.#adopt(item, 'queued', item.enqueuedUs, this);
+    for (const item of alone) successor.#adopt(item, 'alone', item.enqueuedUs, this);
+    this.#notifyIdle();
+  }
+
+  /** Resolves once nothing is queued here or with the worker. */
+  whenIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idleWaiters.push(resolve);
+      this.#notifyIdle();
+    });
+  }
+
+  /** A batch of this lane ended. */
+  onFlightEnd(flight: LaneBatch, completion: BatchCompletion): void {
+    const nowUs = this.ports.clock.nowUs();
+    const { instance } = flight;
+    this.#flights -= 1;
+    const at = instance.flights.indexOf(flight);
+    if (at >= 0) instance.flights.splice(at, 1);
+    // From here on each member counts as having begun; a staged one that never did is about to be requeued anyway.
+    this.#begin(flight, nowUs);
+    const next = instance.flights[0];
+    if (next && completion.outcome !== 'lost') this.#begin(next, nowUs);
+    if (completion.outcome === 'refused') this.#instances.down(instance.name);
+    if (completion.outcome === 'ok') this.#succeed(flight, completion, nowUs);
+    else this.#recover(flight, completion, nowUs);
+    this.#decideSoon();
+    this.#notifyIdle();
+  }
+
+  #succeed(flight: LaneBatch, completion: BatchCompletion, nowUs: number): void {
+    const { computeInputNs, computeInferNs, computeOutputNs } = completion;
+    const { statistics } = this.ports;
+    const { rows } = flight.batch;
+    statistics.recordExecution({ rows, reason: flight.reason, computeInputNs, computeInferNs, computeOutputNs }, this.ports.clock.wallMs());
+    const startedUs = flight.startedUs ?? nowUs;
+    for (const item of flight.items) {
+      const queueNs = Math.max(0, Math.round((startedUs - item.enqueuedUs) * 1000));
+      statistics.recordStages({ queueNs, computeInputNs, computeInferNs, computeOutputNs });
+      this.#finish(item);
+    }
+    const executionUs = (computeInputNs + computeInferNs + computeOutputNs) / 1000;
+    this.#batcher.completed(flight.items[0]?.envelope.shapeKey ?? '', rows, executionUs, flight.items.length, nowUs);
+  }
+
+  #recover(flight: LaneBatch, completion: BatchCompletion, nowUs: number): void {
+    const wasAlone = flight.reason === 'isolated';
+    const target = this.#successor ?? this;
+    for (const item of [...flight.items].reverse()) {
+      if (completion.outcome === 'lost' && completion.started) item.losses += 1;
+      const recovery = recoveryOf(completion, flight.items.length, item.losses, wasAlone);
+      if (item.cancelled) this.#finish(item);
+      else if (recovery.kind === 'failed') this.#refuse(item, completion.error ?? errors.modelFailed(item.envelope));
+      else if (recovery.kind === 'killer') this.#refuse(item, errors.instanceKilled(item.envelope, completion.instance));
+      else {
+        this.#release(item);
+        if (recovery.kind === 'alone') target.#adopt(item, 'alone', nowUs, this);
+        else target.#adopt(item, 'queued', recovery.counted ? nowUs : item.enqueuedUs, this);
+      }
+    }
+  }
+
+  /** Takes an item that another lane or a batch released: to the head of the queue, or of those that run alone. */
+  #adopt(item: LaneItem, state: 'queued' | 'alone', sinceUs: number, from: ModelLane): void {
+    const unfit = from === this ? undefined : unfitFor(item.envelope, this.spec);
+    this.#index.add(item);
+    if (unfit) return this.#refuse(item, errors.reloaded(item.envelope, unfit));
+    this.#setState(item, state);
+    if (state === 'alone') this.#alone.unshift(item);
+    else {
+      item.handle = this.#batcher.requeue(item.envelope, item.enqueuedUs, sinceUs);
+      this.#queued[item.handle] = item;
+    }
+    this.#decideSoon();
+  }
+
+  #decideSoon(): void {
+    this.#immediate ??= this.ports.clock.setImmediate(() => {
+      this.#immediate = undefined;
+      this.#turn();
+    });
+  }
+
+  /** Gives out batches until the batcher wants to wait. */
+  #turn(): void {
+    const nowUs = this.ports.clock.nowUs();
+    this.#sendAlone(nowUs);
+    let decision: Decision;
+    do {
+      decision = this.#batcher.decide(nowUs, this.#alone.length > 0 ? NO_CAPACITY : this.#instances.capacity());
+      for (const handle of decision.expired) {
+        const item = this.#take(handle);
+        this.#refuse(item, this.#instances.size === 0 ? errors.noInstance(item.envelope) : errors.queueTimeout());
+      }
+      if (decision.kind === 'dispatch') {
+        const items = decision.handles.map((handle) => this.#take(handle));
+        const instance = this.#instances.pick(decision.staged) as LaneInstance;
+        this.#send(items, decision.rows, decision.reason, instance, nowUs);
+      }
+    } while (decision.kind === 'dispatch');
+    this.#timer.arm(decision.untilUs);
+    this.#notifyIdle();
+  }
+
+  #sendAlone(nowUs: number): void {
+    while (this.#alone.length > 0 && this.#instances.capacity().idle > 0) {
+      const item = this.#alone.shift() as LaneItem;
+      this.#send([item], item.envelope.rows, 'isolated', this.#instances.pick(false) as LaneInstance, nowUs);
+    }
+  }
+
+  #send(items: LaneItem[], rows: number, reason: ReleaseReason, instance: LaneInstance, nowUs: number): void {
+    const { model, version, generation } = this.spec;
+    const batch = { id: this.ports.dispatcher.nextId(), model, version, generation, instance: instance.name, rows, members: items.map((item) => memberOf(item, nowUs)) };
+    const flight = new LaneBatch(batch, items, reason, instance, this);
+    this.#flights += 1;
+    instance.lastUsedUs = nowUs;
+    instance.flights.push(flight);
+    if (instance.flights.length === 1) this.#begin(flight, nowUs);
+    else for (const item of items) this.#setState(item, 'staged');
+    this.ports.dispatcher.execute(flight);
+  }
+
+  #begin(flight: LaneBatch, nowUs: number): void {
+    if (flight.startedUs !== undefined) return;
+    flight.startedUs = nowUs;
+    for (const item of flight.items) {
+      if (item.state === 'staged') this.#batcher.started(item.envelope.priority);
+      this.#setState(item, 'running');
+    }
+  }
+
+  #take(handle: Handle): LaneItem {
+    const item = this.#queued[handle];
+    if (!item) throw new Error(`the batcher named handle ${handle}, which the lane does not hold. This is a bug.`);
+    this.#queued[handle] = undefined;
+    return item;
+  }
+
+  #refuse(item: LaneItem, error: ServingError): void {
+    this.#finish(item);
+    this.ports.replies.send(item.envelope.ref, { ok: false, final: true, error });
+  }
+
+  /** The item is no longer this lane's. */
+  #release(item: LaneItem): void {
+    this.#index.delete(item.envelope.ref);
+  }
+
+  #finish(item: LaneItem): void {
+    if (item.state === 'queued') this.#queued[item.handle] = undefined;
+    this.#setState(item, 'done');
+    this.#release(item);
+  }
+
+  #setState(item: LaneItem, state: ItemState): void {
+    this.ports.statistics.pendingRequests += Number(isPending(state)) - Number(isPending(item.state));
+    item.state = state;
+  }
+
+  #notifyIdle(): void {
+    if (this.#idleWaiters.length === 0 || this.#flights > 0 || this.#batcher.size > 0 || this.#alone.length > 0) return;
+    this.#timer.cancel();
+    for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+}
+
+const NO_CAPACITY = { idle: 0, stageable: 0 } as const;
