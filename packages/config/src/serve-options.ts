@@ -18,16 +18,14 @@ export interface HttpOptions extends ListenOptions {
   readonly maxInputBytes: number;
 }
 
-/** The v2 protocol over gRPC. */
-export interface GrpcOptions extends ListenOptions {
-  /** Pings an idle client after this time. */
-  readonly keepaliveTimeMs: number;
-  /** Closes the connection when a ping is not answered in this time. */
-  readonly keepaliveTimeoutMs: number;
-  readonly keepalivePermitWithoutCalls: boolean;
-  /** `undefined` = connections are never closed for their age. */
-  readonly maxConnectionAgeMs: number | undefined;
-  readonly maxConnectionAgeGraceMs: number | undefined;
+/** What one server keeps at most; what goes beyond is refused, not queued. */
+export interface LimitOptions {
+  /** From acceptance to the answer; then the client gets DEADLINE_EXCEEDED. */
+  readonly requestTimeoutMs: number;
+  /** Requests accepted and not yet answered, over all models. */
+  readonly maxUnansweredRequests: number;
+  /** Their input tensors. */
+  readonly maxUnansweredBytes: number;
 }
 
 export interface LogOptions {
@@ -58,8 +56,6 @@ export interface RepositoryOptions {
   readonly autoCompleteConfig: boolean;
   /** Models loaded at the same time, at least 1. */
   readonly loadThreadCount: number;
-  /** How often a failed load at start is tried again. */
-  readonly loadRetryCount: number;
   /** `configs/<name>.pbtxt` is taken instead of `config.pbtxt` where a model has it. */
   readonly configName: string | undefined;
 }
@@ -74,9 +70,11 @@ export interface ServeOptions {
   readonly exitTimeoutSecs: number;
   readonly repository: RepositoryOptions;
   readonly http: HttpOptions;
-  readonly grpc: GrpcOptions;
+  /** The v2 protocol over gRPC; one message may be as large as an HTTP body. */
+  readonly grpc: ListenOptions;
   /** The Prometheus endpoint. */
   readonly metrics: ListenOptions;
+  readonly limits: LimitOptions;
   readonly log: LogOptions;
   readonly backendConfig: BackendConfig;
 }

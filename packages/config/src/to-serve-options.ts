@@ -15,7 +15,6 @@ export function toServeOptions(values: FlagValues): ServeOptions {
       strictReadiness: values['strict-readiness'],
       autoCompleteConfig: !values['disable-auto-complete-config'] && !values['strict-model-config'],
       loadThreadCount: values['model-load-thread-count'],
-      loadRetryCount: values['model-load-retry-count'],
       configName: values['model-config-name'],
     },
     http: {
@@ -28,16 +27,16 @@ export function toServeOptions(values: FlagValues): ServeOptions {
       enabled: values['allow-grpc'],
       address: values['grpc-address'],
       port: values['grpc-port'],
-      keepaliveTimeMs: values['grpc-keepalive-time'],
-      keepaliveTimeoutMs: values['grpc-keepalive-timeout'],
-      keepalivePermitWithoutCalls: values['grpc-keepalive-permit-without-calls'],
-      maxConnectionAgeMs: values['grpc-max-connection-age'],
-      maxConnectionAgeGraceMs: values['grpc-max-connection-age-grace'],
     },
     metrics: {
       enabled: values['allow-metrics'],
       address: values['metrics-address'] ?? values['http-address'],
       port: values['metrics-port'],
+    },
+    limits: {
+      requestTimeoutMs: values['request-timeout-ms'],
+      maxUnansweredRequests: values['max-unanswered-requests'],
+      maxUnansweredBytes: values['max-unanswered-bytes'],
     },
     log: {
       verbose: values['log-verbose'],

@@ -1,15 +1,18 @@
-// Runs one child at a time in a process group of its own, so that Ctrl-C reaches it once and through us: npm, the shell
-// and we all get the terminal's signal, and a server must not be told twice. Owns the signal handlers of the launcher.
+// Runs one child at a time in a process group of its own, so that Ctrl-C reaches it once and through us: npm and we both
+// get the terminal's signal, npm passes its own on, and a server must not be told twice. Owns the launcher's signals.
 // A signal stops the child that runs and every step that would follow; the exit code is then 128 + the signal's number.
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
-/** npm passes a signal to the shell between it and us, which may end without telling us: look for a lost parent. */
+/** A parent that was killed tells nobody: look whether it is still there. */
 const PARENT_CHECK_MS = 500;
+/** Repeats of a signal within this time are the same key press; a later one is a person who will not wait. */
+const SAME_PRESS_MS = 1000;
 
 let child;
 let wholeGroup = false;
 let stopSignal;
+let stoppedAtMs = 0;
 
 /** Thrown instead of starting the next step once a signal has come. */
 export class Stopped extends Error {
@@ -27,14 +30,17 @@ export function exitCodeOf(code, signal) {
 export function passSignalsOn() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop(signal));
   const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) stop('SIGTERM');
+  const check = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(check);
+    if (stopSignal === undefined) stop('SIGTERM');
   }, PARENT_CHECK_MS).unref();
 }
 
 function stop(signal) {
-  if (stopSignal !== undefined) return;
-  stopSignal = signal;
+  if (stopSignal !== undefined && performance.now() - stoppedAtMs < SAME_PRESS_MS) return;
+  stopSignal ??= signal;
+  stoppedAtMs = performance.now();
   if (child?.pid === undefined) process.exit(exitCodeOf(null, signal));
   try {
     // A server drains on SIGTERM and SIGINT alike; SIGHUP would end it on the spot.

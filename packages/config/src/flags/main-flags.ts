@@ -40,7 +40,13 @@ export const repositoryFlags = {
     'Take config.pbtxt as it stands; do not complete it from the model file',
   ),
   'model-load-thread-count': flag('Model repository', integer('<count>', 1, 256), '4', 'Models loaded at the same time'),
-  'model-load-retry-count': flag('Model repository', integer('<count>', 0, 100), '0', 'How often a failed load at start is tried again'),
+  'model-load-retry-count': flag(
+    'Model repository',
+    integer('<count>', 0),
+    '0',
+    'How often a failed load at start is tried again',
+    withoutEffect('a load that failed is tried again only through the repository API'),
+  ),
   'model-config-name': optionalFlag(
     'Model repository',
     text('<name>'),
@@ -70,6 +76,23 @@ export const repositoryFlags = {
   ),
 };
 
+/** Paceline's own: Triton has no limits for the whole server. */
+export const limitFlags = {
+  'request-timeout-ms': flag(
+    'Limits',
+    integer('<ms>', 1, 86_400_000),
+    '60000',
+    'Milliseconds a request may take, queueing included; then it fails with DEADLINE_EXCEEDED',
+  ),
+  'max-unanswered-requests': flag(
+    'Limits',
+    integer('<count>', 1),
+    '20000',
+    'Requests accepted and not yet answered; more are refused with 429 and the time to wait',
+  ),
+  'max-unanswered-bytes': flag('Limits', integer('<bytes>', 1), '1073741824', 'Bytes of their input tensors'),
+};
+
 export const logFlags = {
   'log-verbose': flag('Logging', integer('<level>', 0, 10), '0', 'Detail beyond the ordinary log; 0 is off'),
   'log-info': flag('Logging', toggle, 'true', 'Log what happens'),
@@ -81,7 +104,7 @@ export const logFlags = {
     oneOf(['default', 'ISO8601']),
     'default',
     'Form of a log line',
-    withoutEffect('the log is one JSON object a line with ISO 8601 times'),
+    withoutEffect('a terminal gets readable lines, a file or pipe one JSON object a line with ISO 8601 times'),
   ),
 };
 

@@ -2,7 +2,7 @@
 import { flag, optionalFlag, refused, repeatableFlag, withoutEffect } from '../flag.js';
 import { integer, oneOf, port, text, toggle } from '../flag-types.js';
 
-const GRPC_ACKNOWLEDGE = 'the gRPC library has fixed limits for pings';
+const NO_KEEPALIVE = withoutEffect('connections follow the defaults of the gRPC library');
 const NO_API_KEYS = 'access rules for single APIs are not served yet; management is open to loopback clients only';
 
 export const httpFlags = {
@@ -32,26 +32,6 @@ export const grpcFlags = {
   'allow-grpc': flag('gRPC', toggle, 'true', 'Serve the v2 protocol over gRPC'),
   'grpc-address': flag('gRPC', text('<address>'), '127.0.0.1', 'Address to listen on; 0.0.0.0 opens the server to the network'),
   'grpc-port': flag('gRPC', port, '8001', 'TCP port; 0 lets the system choose'),
-  'grpc-keepalive-time': flag('gRPC', integer('<ms>', 1), '7200000', 'Milliseconds of silence after which a client is pinged'),
-  'grpc-keepalive-timeout': flag(
-    'gRPC',
-    integer('<ms>', 1),
-    '20000',
-    'Milliseconds a ping may stay unanswered before the connection is closed',
-  ),
-  'grpc-keepalive-permit-without-calls': flag('gRPC', toggle, 'false', 'Ping also while no call is open'),
-  'grpc-max-connection-age': optionalFlag(
-    'gRPC',
-    integer('<ms>', 1),
-    'no limit',
-    'Milliseconds after which a connection is closed gracefully',
-  ),
-  'grpc-max-connection-age-grace': optionalFlag(
-    'gRPC',
-    integer('<ms>', 1),
-    'no limit',
-    'Further milliseconds that open calls get when the connection is too old',
-  ),
   'reuse-grpc-port': flag('gRPC', toggle, 'false', 'Share the port with other servers', refused('the port belongs to one server')),
   'grpc-header-forward-pattern': optionalFlag(
     'gRPC',
@@ -112,27 +92,20 @@ export const grpcFlags = {
     'Compression of inference responses',
     withoutEffect('responses are compressed as the gRPC library agrees with the client'),
   ),
-  'grpc-http2-max-pings-without-data': flag(
-    'gRPC',
-    integer('<count>', 0),
-    '2',
-    'Pings sent without data between them',
-    withoutEffect(GRPC_ACKNOWLEDGE),
-  ),
+  'grpc-keepalive-time': flag('gRPC', integer('<ms>', 1), '7200000', 'Milliseconds of silence until a client is pinged', NO_KEEPALIVE),
+  'grpc-keepalive-timeout': flag('gRPC', integer('<ms>', 1), '20000', 'Milliseconds a ping may stay unanswered', NO_KEEPALIVE),
+  'grpc-keepalive-permit-without-calls': flag('gRPC', toggle, 'false', 'Ping also while no call is open', NO_KEEPALIVE),
+  'grpc-max-connection-age': optionalFlag('gRPC', integer('<ms>', 1), 'no limit', 'Milliseconds a connection may live', NO_KEEPALIVE),
+  'grpc-max-connection-age-grace': optionalFlag('gRPC', integer('<ms>', 1), 'no limit', 'Milliseconds more for open calls', NO_KEEPALIVE),
+  'grpc-http2-max-pings-without-data': flag('gRPC', integer('<count>', 0), '2', 'Pings sent without data between them', NO_KEEPALIVE),
   'grpc-http2-min-recv-ping-interval-without-data': flag(
     'gRPC',
     integer('<ms>', 0),
     '300000',
     'Milliseconds that must lie between two pings of a client',
-    withoutEffect(GRPC_ACKNOWLEDGE),
+    NO_KEEPALIVE,
   ),
-  'grpc-http2-max-ping-strikes': flag(
-    'gRPC',
-    integer('<count>', 0),
-    '2',
-    'Pings too many before a client is cut off',
-    withoutEffect(GRPC_ACKNOWLEDGE),
-  ),
+  'grpc-http2-max-ping-strikes': flag('gRPC', integer('<count>', 0), '2', 'Pings too many before a client is cut off', NO_KEEPALIVE),
 };
 
 export const metricsFlags = {
