@@ -1,0 +1,156 @@
+/**
+ * The whole server in one process: gateway, scheduler and worker joined over the in-memory ports; only instance hosts
+ * are processes of their own. Owns the order of things: listen before loading (a taken port must not cost a minute of
+ * loading first), and at the end refuse, finish, then close.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Server as HttpServer } from 'node:http';
+import { systemClock } from '@paceline/clock';
+import type { ServeOptions } from '@paceline/config';
+import {
+  createGatewayApp,
+  createGrpcServer,
+  createHttpDataPlane,
+  createMetricsServer,
+  InferService,
+  registerInferRoutes,
+  SERVED_EXTENSIONS,
+  type GatewayOptions,
+  type ServerInfo,
+} from '@paceline/gateway';
+import { LocalModelRepository } from '@paceline/model-repository';
+import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type StartReport } from '@paceline/scheduler';
+import { InMemoryStreams } from '@paceline/streams';
+import { createMetrics, StatisticsRegistry, type Logger } from '@paceline/telemetry';
+import { createLocalWorker } from '@paceline/worker';
+import { EXAMPLE_REPOSITORY } from './example-repository.js';
+import { openFrontDoors, type Addresses, type FrontDoors } from './front-doors.js';
+import { logModelEvents } from './model-log.js';
+import { manifestVersion } from './version.js';
+
+export interface EmbeddedServer {
+  /** Where it listens; a front door that is switched off is undefined. */
+  readonly addresses: Addresses;
+  readonly models: ModelManager;
+  /** Loads the models of the start-up; see {@link ModelManager.start}. */
+  loadModels(): Promise<StartReport>;
+  /** Requests that are accepted and not answered. */
+  readonly unanswered: number;
+  /**
+   * Not ready from this moment: refuses new requests, finishes what was accepted, then closes everything.
+   * @returns the number of requests that were dropped because `limitMs` milliseconds were over.
+   */
+  drain(limitMs: number): Promise<number>;
+}
+
+/** Listens and is live when it resolves; no model is loaded yet. @throws StartError when a port cannot be had. */
+export async function startEmbeddedServer(options: ServeOptions, logger: Logger): Promise<EmbeddedServer> {
+  const clock = systemClock;
+  const gateway = randomBytes(8).toString('hex');
+  const statistics = new StatisticsRegistry();
+  const streams = new InMemoryStreams();
+
+  // Worker and scheduler.
+  const worker = createLocalWorker({ replies: streams, logger, clock });
+  const lanes = new Lanes({ clock, link: worker, replies: streams, statistics });
+  const source = new RepositoryModelSource(repositoryOf(options), sourceOptions(options));
+  const models = new ModelManager(
+    { worker, lanes, clock, statistics, source },
+    {
+      controlMode: options.repository.controlMode,
+      startupModels: options.repository.loadModels === 'all' ? ['*'] : options.repository.loadModels,
+      loadThreadCount: options.repository.loadThreadCount,
+    },
+  );
+  worker.setListener({
+    onInstance(event) {
+      models.noteInstance(event);
+      lanes.onInstance(event);
+    },
+    onCompletion: (completion) => lanes.onCompletion(completion),
+  });
+  streams.attachIntake(new LaneIntake(lanes, streams));
+  logModelEvents(models, logger);
+
+  // Gateway.
+  const tagsOf = (model: string, version: string) => models.served().find((m) => m.name === model && m.version === version)?.config.metricTags ?? {};
+  const metrics = createMetrics({ statistics, tagsOf, processMetrics: true });
+  const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock });
+  streams.attachGateway(gateway, (number, frame) => inferHandler.onFrame(number, frame));
+  let draining = false;
+  const info: ServerInfo = {
+    name: options.id,
+    version: manifestVersion(),
+    extensions: SERVED_EXTENSIONS,
+    isLive: () => true,
+    isReady: () => !draining && (options.repository.strictReadiness ? models.allReady() : true),
+  };
+  const limits = { maxRequestBytes: options.http.maxInputBytes };
+  const gatewayOptions: GatewayOptions = { catalog: models, control: models, statistics, inferHandler, info, limits, logger };
+  const app = await createGatewayApp({
+    ...gatewayOptions,
+    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger, maxInputBytes: limits.maxRequestBytes }),
+  });
+  const http = createHttpDataPlane({
+    inferHandler,
+    catalog: models,
+    fallbackServer: app.getHttpServer() as HttpServer,
+    logger,
+    limits: { maxInputBytes: limits.maxRequestBytes },
+    clock,
+  });
+  const doors: FrontDoors = { http, grpc: createGrpcServer({ ...gatewayOptions, clock }), metrics: createMetricsServer(metrics, logger) };
+
+  const closeAll = async (graceMs: number): Promise<void> => {
+    await Promise.all([http.close(graceMs), doors.grpc.close(graceMs)]);
+    await app.close();
+    await models.stop();
+    await worker.close(graceMs);
+    await doors.metrics.close();
+  };
+
+  const addresses = await openFrontDoors(doors, options).catch(async (error: unknown) => {
+    await closeAll(0);
+    throw error;
+  });
+  return {
+    addresses,
+    models,
+    loadModels: () => models.start(),
+    get unanswered() {
+      return inferHandler.unanswered;
+    },
+    async drain(limitMs) {
+      draining = true;
+      const untilUs = clock.nowUs() + limitMs * 1000;
+      await within(limitMs, inferHandler.drain());
+      const dropped = inferHandler.unanswered;
+      const leftMs = dropped > 0 ? 0 : Math.max(0, (untilUs - clock.nowUs()) / 1000);
+      await within(leftMs + CLOSE_MS, closeAll(leftMs));
+      return dropped;
+    },
+  };
+}
+
+/** How long closing may take once the requests are answered or given up. */
+const CLOSE_MS = 5000;
+
+function repositoryOf({ repository }: ServeOptions): LocalModelRepository {
+  const roots = repository.directories.length > 0 ? repository.directories : [EXAMPLE_REPOSITORY];
+  return new LocalModelRepository({ roots, ...(repository.configName === undefined ? {} : { configName: repository.configName }) });
+}
+
+function sourceOptions({ backendConfig }: ServeOptions): { defaultMaxBatchSize?: number } {
+  const text = backendConfig.get('onnxruntime')?.get('default-max-batch-size');
+  return text === undefined ? {} : { defaultMaxBatchSize: Number(text) };
+}
+
+async function within(limitMs: number, work: Promise<unknown>): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const timer = systemClock.setTimer(limitMs * 1000, resolve);
+    work.then(() => {
+      timer.cancel();
+      resolve();
+    }, reject);
+  });
+}

@@ -1,0 +1,17 @@
+/** One log line per change of a model's state: when it is ready with what it was given, when it is not and why. */
+import type { ModelEvent, ModelManager } from '@paceline/scheduler';
+import type { Logger } from '@paceline/telemetry';
+
+export function logModelEvents(models: ModelManager, logger: Logger): void {
+  models.subscribe((event) => {
+    const { model, version, state } = event;
+    for (const warning of event.warnings) logger.warn({ model, version }, warning);
+    if (state === 'READY') logger.info({ model, version, instances: event.instances, loadMs: Math.round(event.loadMs) }, 'model ready');
+    else if (failed(event)) logger.error({ model, version, reason: event.reason }, 'model failed to load');
+    else logger.debug({ model, version, state, reason: event.reason }, 'model state');
+  });
+}
+
+function failed({ state, reason }: ModelEvent): boolean {
+  return state === 'UNAVAILABLE' && reason !== 'unloaded';
+}
