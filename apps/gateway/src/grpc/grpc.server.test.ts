@@ -445,6 +445,26 @@ describe('the gRPC server', () => {
     await closed;
   });
 
+  it('ends its streams when it closes, after what they had asked', async () => {
+    const watch = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', (b: Buffer) => b, (b: Buffer) => b, Buffer.alloc(0));
+    const watched = new Promise<status>((resolve) => watch.on('status', (s) => resolve(s.code)).on('error', () => undefined));
+    await new Promise((resolve) => watch.once('data', resolve));
+    const stream = client.makeBidiStreamRequest('/inference.GRPCInferenceService/ModelStreamInfer', (m: ModelInferRequest) => Buffer.from(toBinary(ModelInferRequestSchema, m)), (b: Buffer) => fromBinary(ModelStreamInferResponseSchema, b));
+    const seen: string[] = [];
+    stream.on('data', (r: ModelStreamInferResponse) => seen.push(r.inferResponse!.id));
+    const ended = new Promise<status>((resolve) => stream.on('status', (s) => resolve(s.code)).on('error', () => undefined));
+    await new Promise<void>((resolve) => {
+      handler.onInfer = () => resolve();
+      stream.write(create(ModelInferRequestSchema, addRequest({ id: 'last' })));
+    });
+    const closed = server.close(10_000);
+    expect(await watched).toBe(status.OK);
+    echo(handler.held[0]!);
+    expect(await ended).toBe(status.UNAVAILABLE);
+    expect(seen).toEqual(['last']);
+    await closed;
+  });
+
   it('tells where it cannot listen', async () => {
     await expect(server.listen('256.0.0.1:1')).rejects.toThrow();
   });

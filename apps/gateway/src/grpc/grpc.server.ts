@@ -15,6 +15,7 @@ import { toGrpcStatus } from './grpc-status.js';
 import { healthCheck, healthWatch } from './health.handler.js';
 import { modelStreamInfer } from './infer-stream.handler.js';
 import { modelInfer, type RawUnaryHandler } from './infer.handler.js';
+import { Shutdown } from './shutdown.js';
 
 export interface GrpcServerOptions extends GatewayOptions {
   readonly clock?: Clock;
@@ -36,8 +37,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
   });
-  server.addService(definitionOf(GRPCInferenceService), inferenceService(options));
-  server.addService(definitionOf(Health), { check: healthCheck(options.info), watch: healthWatch(options.info, clock) });
+  const shutdown = new Shutdown();
+  server.addService(definitionOf(GRPCInferenceService), inferenceService(options, shutdown));
+  server.addService(definitionOf(Health), { check: healthCheck(options.info), watch: healthWatch(options.info, clock, shutdown) });
   return {
     listen: (address) =>
       new Promise((resolve, reject) => {
@@ -45,6 +47,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       }),
     close: (drainMs) =>
       new Promise((resolve) => {
+        shutdown.begin();
         const timer = clock.setTimer(drainMs * 1000, () => server.forceShutdown());
         server.tryShutdown(() => {
           timer.cancel();
@@ -72,7 +75,7 @@ function definitionOf(service: { readonly typeName: string; readonly methods: re
   );
 }
 
-function inferenceService(options: GatewayOptions): UntypedServiceImplementation {
+function inferenceService(options: GatewayOptions, shutdown: Shutdown): UntypedServiceImplementation {
   const methods: Record<string, UntypedHandleCall> = {};
   // Each handler takes the message of the method it is named after, which a map by name cannot say.
   const control = new Map(Object.entries(controlHandlers(options)) as unknown as [string, AnyHandler][]);
@@ -80,7 +83,7 @@ function inferenceService(options: GatewayOptions): UntypedServiceImplementation
     const handler = control.get(method.localName);
     methods[method.localName] = handler ? overBytes(method, handler, options) : unimplemented(method.name, options);
   }
-  return { ...methods, modelInfer: modelInfer(options), modelStreamInfer: modelStreamInfer(options) };
+  return { ...methods, modelInfer: modelInfer(options), modelStreamInfer: modelStreamInfer(options, shutdown) };
 }
 
 type AnyMessage = MessageShape<DescMessage>;

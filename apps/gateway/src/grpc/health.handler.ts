@@ -8,6 +8,7 @@ import type { Clock, Timer } from '@paceline/clock';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthCheckResponseSchema } from '@paceline/protocol/health';
 import type { ServerInfo } from '../control/gateway.options.js';
 import type { RawUnaryHandler } from './infer.handler.js';
+import type { Shutdown } from './shutdown.js';
 
 const WATCH_INTERVAL_US = 1_000_000;
 
@@ -18,7 +19,7 @@ export function healthCheck(info: ServerInfo): RawUnaryHandler {
   return (_call, callback) => callback(null, encode(info.isReady()));
 }
 
-export function healthWatch(info: ServerInfo, clock: Clock): (stream: ServerWritableStream<Buffer, Buffer>) => void {
+export function healthWatch(info: ServerInfo, clock: Clock, shutdown: Shutdown): (stream: ServerWritableStream<Buffer, Buffer>) => void {
   return (stream) => {
     let reported: boolean | undefined;
     let timer: Timer | undefined;
@@ -29,6 +30,13 @@ export function healthWatch(info: ServerInfo, clock: Clock): (stream: ServerWrit
       timer = clock.setTimer(WATCH_INTERVAL_US, look);
     };
     stream.on('cancelled', () => timer?.cancel());
-    look();
+    stream.once(
+      'close',
+      shutdown.onShutdown(() => {
+        timer?.cancel();
+        stream.end();
+      }),
+    );
+    if (!stream.writableEnded) look();
   };
 }

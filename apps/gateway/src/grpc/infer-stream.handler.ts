@@ -10,7 +10,7 @@ import {
   toServingError,
   type ReplyFrame,
   type ServedModel,
-  type ServingError,
+  ServingError,
   type WireInferRequest,
 } from '@paceline/protocol';
 import type { InferCall } from '../infer/infer-service.js';
@@ -18,6 +18,7 @@ import { toGrpcStatus } from './grpc-status.js';
 import { toInferRequest } from './infer-request.js';
 import { isDecoupled, type InferRpcOptions } from './infer.handler.js';
 import { EMPTY_FINAL_RESPONSE } from './request-parameters.js';
+import type { Shutdown } from './shutdown.js';
 
 type InferStream = ServerDuplexStream<Buffer, Buffer>;
 
@@ -33,8 +34,12 @@ interface Slot {
   readonly ordered: boolean;
 }
 
-export function modelStreamInfer(options: InferRpcOptions): (stream: InferStream) => void {
-  return (stream) => void new StreamSession(stream, options);
+/** @param shutdown ends each stream once what it had asked has been answered. */
+export function modelStreamInfer(options: InferRpcOptions, shutdown: Shutdown): (stream: InferStream) => void {
+  return (stream) => {
+    const session = new StreamSession(stream, options);
+    stream.once('close', shutdown.onShutdown(() => session.drain()));
+  };
 }
 
 class StreamSession {
@@ -42,6 +47,7 @@ class StreamSession {
   readonly #slots: Slot[] = [];
   readonly #realStatus: boolean;
   #inputEnded = false;
+  #draining = false;
   #closed = false;
 
   constructor(
@@ -59,8 +65,14 @@ class StreamSession {
     stream.on('error', () => this.close());
   }
 
+  /** Takes no more requests, answers those it has, and ends with a status that tells the client to go elsewhere. */
+  drain(): void {
+    this.#draining = true;
+    this.flush();
+  }
+
   private onRequest(message: Buffer): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#draining) return;
     let wire: WireInferRequest;
     try {
       wire = decodeModelInferRequest(message);
@@ -133,7 +145,9 @@ class StreamSession {
         if (slot.done) this.#slots.splice(i--, 1);
       }
     }
-    if (this.#slots.length === 0 && this.#inputEnded) {
+    if (this.#slots.length === 0 && this.#draining && !this.#inputEnded) {
+      this.fail(new ServingError('UNAVAILABLE', 'Server is stopping and accepts no new requests', { reason: 'draining' }));
+    } else if (this.#slots.length === 0 && this.#inputEnded) {
       this.#closed = true;
       this.stream.end();
     } else if (this.#slots.length < MAX_UNANSWERED && !this.stream.writableNeedDrain && this.stream.isPaused()) {

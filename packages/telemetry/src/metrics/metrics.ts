@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { StatisticsRegistry } from '../statistics.js';
 import { registerHostMetrics } from './host-metrics.js';
-import type { TagsOf } from './model-labels.js';
+import { LabelledModels, type TagsOf } from './model-labels.js';
 import { registerStageMetrics, StageHistograms } from './stage-metrics.js';
 import { registerTritonMetrics } from './triton-metrics.js';
 
@@ -29,7 +29,8 @@ export interface Metrics {
 }
 
 /** Family by family, letting other work of the event loop go first: with hundreds of models the whole text takes 100 ms. */
-async function render(registry: Registry): Promise<string> {
+async function render(registry: Registry, models: LabelledModels): Promise<string> {
+  models.refresh();
   const families: string[] = [];
   for (const { name } of registry.getMetricsAsArray()) {
     families.push(await registry.getSingleMetricAsString(name));
@@ -42,11 +43,12 @@ export function createMetrics({ statistics, tagsOf, processMetrics }: MetricsOpt
   const registry = new Registry();
   const histograms = new StageHistograms();
   statistics.observer = histograms;
-  registerTritonMetrics(registry, statistics, tagsOf);
-  registerStageMetrics(registry, statistics, histograms, tagsOf);
+  const models = new LabelledModels(statistics, tagsOf);
+  registerTritonMetrics(registry, models);
+  registerStageMetrics(registry, models, histograms);
   if (processMetrics) {
     registerHostMetrics(registry);
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
   }
-  return { contentType: registry.contentType, render: () => render(registry) };
+  return { contentType: registry.contentType, render: () => render(registry, models) };
 }

@@ -1,15 +1,34 @@
-/** The labels that name a model version in every series, with the tags its configuration adds. */
+/**
+ * The labels that name a model version in every series, with the tags its configuration adds. One list is made for each
+ * scrape, so that all families of a scrape show the same models.
+ */
 import type { ModelStatistics, StatisticsRegistry } from '../statistics.js';
 import type { Labels } from './scraped-metric.js';
 
 /** Tags by name, e.g. from `metric_tags` of the configuration. */
 export type TagsOf = (model: string, version: string) => Readonly<Record<string, string>> | undefined;
 
-/** Every model version with its labels; a tag `team` becomes the label `_team`. */
-export function* labelled(statistics: StatisticsRegistry, tagsOf: TagsOf | undefined): Iterable<readonly [ModelStatistics, Labels]> {
-  for (const s of statistics.all()) {
-    const labels: Record<string, string> = { model: s.model, version: s.version };
-    for (const [tag, value] of Object.entries(tagsOf?.(s.model, s.version) ?? {})) labels[`_${tag.replace(/[^A-Za-z0-9_]/g, '_')}`] = value;
-    yield [s, labels];
+export class LabelledModels implements Iterable<readonly [ModelStatistics, Labels]> {
+  #models: readonly (readonly [ModelStatistics, Labels])[] = [];
+
+  constructor(
+    private readonly statistics: StatisticsRegistry,
+    private readonly tagsOf: TagsOf | undefined,
+  ) {}
+
+  /** Takes note of what is loaded now. */
+  refresh(): void {
+    this.#models = Array.from(this.statistics.all(), (s) => [s, this.#labelsOf(s)] as const);
+  }
+
+  [Symbol.iterator](): Iterator<readonly [ModelStatistics, Labels]> {
+    return this.#models[Symbol.iterator]();
+  }
+
+  /** A tag `team` becomes the label `_team`. */
+  #labelsOf({ model, version }: ModelStatistics): Labels {
+    const labels: Record<string, string> = { model, version };
+    for (const [tag, value] of Object.entries(this.tagsOf?.(model, version) ?? {})) labels[`_${tag.replace(/[^A-Za-z0-9_]/g, '_')}`] = value;
+    return labels;
   }
 }

@@ -3,9 +3,9 @@
  * released. Stages are observed as they happen; batches are read from the statistics at the scrape.
  */
 import type { Registry } from 'prom-client';
-import { RELEASE_REASONS, type ModelStatistics, type StageDurations, type StatisticsObserver, type StatisticsRegistry } from '../statistics.js';
+import { RELEASE_REASONS, type ModelStatistics, type StageDurations, type StatisticsObserver } from '../statistics.js';
 import { BucketCounts } from './bucket-counts.js';
-import { labelled, type TagsOf } from './model-labels.js';
+import type { LabelledModels } from './model-labels.js';
 import { ScrapedMetric, type Series } from './scraped-metric.js';
 
 /** Nanoseconds: from 100 µs, below which no stage is worth telling apart, to the default request timeout. */
@@ -66,7 +66,7 @@ export class StageHistograms implements StatisticsObserver {
   }
 }
 
-export function registerStageMetrics(registry: Registry, statistics: StatisticsRegistry, histograms: StageHistograms, tagsOf: TagsOf | undefined): void {
+export function registerStageMetrics(registry: Registry, models: LabelledModels, histograms: StageHistograms): void {
   for (const stage of Object.keys(STAGES) as Stage[]) {
     const name = `paceline_${stage}_duration_seconds`;
     new ScrapedMetric(registry, {
@@ -74,7 +74,7 @@ export function registerStageMetrics(registry: Registry, statistics: StatisticsR
       type: 'histogram',
       help: STAGES[stage],
       *read(): Iterable<Series> {
-        for (const [s, labels] of labelled(statistics, tagsOf)) {
+        for (const [s, labels] of models) {
           const counts = histograms.find(s, stage);
           if (counts) yield* counts.series(name, labels, SECONDS_PER_NS);
         }
@@ -86,7 +86,7 @@ export function registerStageMetrics(registry: Registry, statistics: StatisticsR
     type: 'histogram',
     help: 'Rows of the batches a model ran',
     *read(): Iterable<Series> {
-      for (const [s, labels] of labelled(statistics, tagsOf)) {
+      for (const [s, labels] of models) {
         const counts = new BucketCounts(BATCH_BOUNDS);
         for (const { batchSize, computeInfer } of s.batchSizes.values()) counts.add(batchSize, computeInfer.count);
         if (counts.count > 0) yield* counts.series('paceline_batch_size', labels);
@@ -98,7 +98,7 @@ export function registerStageMetrics(registry: Registry, statistics: StatisticsR
     type: 'counter',
     help: 'Batches by the reason they were released',
     *read(): Iterable<Series> {
-      for (const [s, labels] of labelled(statistics, tagsOf)) {
+      for (const [s, labels] of models) {
         for (const reason of RELEASE_REASONS) yield { labels: { ...labels, reason }, value: s.executionsByReason[reason] };
       }
     },

@@ -1,7 +1,7 @@
 /** Triton's metric families by their names, types and units, over the counters of every loaded model version. */
 import type { Registry } from 'prom-client';
-import { FAILURE_REASONS, type ModelStatistics, type StatisticsRegistry } from '../statistics.js';
-import { labelled, type TagsOf } from './model-labels.js';
+import { FAILURE_REASONS, type ModelStatistics } from '../statistics.js';
+import type { LabelledModels } from './model-labels.js';
 import { ScrapedMetric, type Series } from './scraped-metric.js';
 
 const wholeUs = (ns: number): number => Math.round(ns / 1000);
@@ -19,14 +19,14 @@ const FAMILIES: readonly { readonly name: string; readonly type: 'counter' | 'ga
   { name: 'nv_model_load_duration_secs', type: 'gauge', help: 'Model load time in seconds', value: (s) => s.loadDurationMs / 1000 },
 ];
 
-export function registerTritonMetrics(registry: Registry, statistics: StatisticsRegistry, tagsOf: TagsOf | undefined): void {
+export function registerTritonMetrics(registry: Registry, models: LabelledModels): void {
   for (const { name, type, help, value } of FAMILIES) {
     new ScrapedMetric(registry, {
       name,
       type,
       help,
       *read(): Iterable<Series> {
-        for (const [s, labels] of labelled(statistics, tagsOf)) yield { labels, value: value(s) };
+        for (const [s, labels] of models) yield { labels, value: value(s) };
       },
     });
   }
@@ -35,7 +35,7 @@ export function registerTritonMetrics(registry: Registry, statistics: Statistics
     type: 'counter',
     help: 'Number of failed inference requests, all batch sizes',
     *read(): Iterable<Series> {
-      for (const [s, labels] of labelled(statistics, tagsOf)) {
+      for (const [s, labels] of models) {
         for (const reason of FAILURE_REASONS) yield { labels: { ...labels, reason }, value: s.failuresByReason[reason] };
       }
     },
