@@ -1,4 +1,4 @@
-/** What is wrong with flags that are each right alone. */
+/** What is wrong with, or of no use in, flags that are each well written. */
 import type { FlagName, FlagValues } from './flag-table.js';
 
 export interface Contradiction {
@@ -8,7 +8,33 @@ export interface Contradiction {
 }
 
 export function contradictions(values: FlagValues): Contradiction[] {
-  return [...controlModeFaults(values), ...frontDoorFaults(values), ...portClashes(values)];
+  return [...controlModeFaults(values), ...frontDoorFaults(values), ...portClashes(values), ...backendFaults(values)];
+}
+
+/** Backend settings that are read, and the values they take. */
+const BACKEND_SETTINGS: Readonly<Record<string, RegExp>> = { 'onnxruntime,default-max-batch-size': /^\d{1,6}$/ };
+
+function backendFaults(values: FlagValues): Contradiction[] {
+  return values['backend-config'].flatMap(({ backend, key, value }) => {
+    const expected = BACKEND_SETTINGS[`${backend},${key}`];
+    if (expected === undefined || expected.test(value)) return [];
+    return [
+      {
+        between: ['backend-config'],
+        text: `--backend-config=${backend},${key}: expected a whole number from 0 to 999999, found '${value}'`,
+      },
+    ];
+  });
+}
+
+/** One sentence for each backend setting that nothing reads. */
+export function unusedBackendSettings(values: FlagValues): string[] {
+  return values['backend-config']
+    .filter(({ backend, key }) => !Object.hasOwn(BACKEND_SETTINGS, `${backend},${key}`))
+    .map(
+      ({ backend, key }) =>
+        `--backend-config=${backend},${key} has no effect: the settings that are read are ${Object.keys(BACKEND_SETTINGS).join(', ')}`,
+    );
 }
 
 function controlModeFaults(values: FlagValues): Contradiction[] {

@@ -117,6 +117,7 @@ describe('violations', () => {
     ['--http-port=1e3', "found '1e3'"],
     ['--http-port=', "found ''"],
     ['--backend-config=onnxruntime', 'expected <backend>,<key>=<value>'],
+    ['--backend-config=onnxruntime,default-max-batch-size=many', "expected a whole number from 0 to 999999, found 'many'"],
     ['--http-restricted-api=model-config:k=v', 'is refused'],
     ['--zzzzzzzzzzzz', '--help lists all flags'],
     ['--constructor=1', 'unknown flag --constructor'],
@@ -148,6 +149,12 @@ describe('flags of Triton that are not served', () => {
     expect(warnings).toEqual([
       '--http-thread-count has no effect: one event loop handles all connections',
       '--trace-config has no effect: traces are not served yet',
+    ]);
+  });
+
+  test('a backend setting that nothing reads is a warning', () => {
+    expect(accepted(['--backend-config=python,stub-timeout-seconds=30']).warnings).toEqual([
+      '--backend-config=python,stub-timeout-seconds has no effect: the settings that are read are onnxruntime,default-max-batch-size',
     ]);
   });
 

@@ -2,7 +2,7 @@
  * Reads the command line of `paceline serve`. Every violation is reported at once, flags of Triton without effect
  * cause one warning each, and what comes out is frozen.
  */
-import { contradictions } from './contradictions.js';
+import { contradictions, unusedBackendSettings } from './contradictions.js';
 import { FLAG_NAMES, FLAGS, type FlagValues } from './flag-table.js';
 import type { Flag } from './flag.js';
 import { helpText } from './help-text.js';
@@ -28,20 +28,24 @@ export function parseServeOptions(argv: readonly string[], env: Readonly<Record<
       .map(({ text }) => text),
   ];
   if (errors.length > 0) return { kind: 'errors', errors };
-  return { kind: 'options', options: deepFreeze(toServeOptions(values)), warnings: read.flatMap(({ warnings }) => warnings) };
+  return {
+    kind: 'options',
+    options: deepFreeze(toServeOptions(values)),
+    warnings: [...read.flatMap((flag) => flag.warnings), ...unusedBackendSettings(values)],
+  };
 }
 
-/** What was given for one flag. After an error the value is the default, so that other flags can be checked against it. */
+/** What was given for one flag. A faulty text is left out of the value, so that other flags can be checked against it. */
 function readFlag(row: Flag, given: readonly GivenValue[]): { value: unknown; errors: string[]; warnings: string[] } {
   const errors: string[] = [];
   const warnings: string[] = [];
-  const byDefault = row.repeatable || row.default === undefined ? undefined : row.type.schema.parse(row.default);
-  const parsed = given.map(({ text, source }) => {
+  const parsed: unknown[] = [];
+  for (const { text, source } of given) {
     const result = row.type.schema.safeParse(text);
-    if (result.success) return result.data;
-    errors.push(`${source}: ${result.error.issues.map((issue) => issue.message).join('; ')}, found '${text}'`);
-    return byDefault;
-  });
+    if (result.success) parsed.push(result.data);
+    else errors.push(`${source}: ${result.error.issues.map((issue) => issue.message).join('; ')}, found '${text}'`);
+  }
+  const byDefault = row.repeatable || row.default === undefined ? undefined : row.type.schema.parse(row.default);
   const last = given.at(-1);
   if (last !== undefined && errors.length === 0) {
     const { status } = row;
@@ -50,7 +54,7 @@ function readFlag(row: Flag, given: readonly GivenValue[]): { value: unknown; er
       errors.push(`${last.source}=${last.text} is refused: ${status.reason}`);
     }
   }
-  return { value: row.repeatable ? parsed : last === undefined ? byDefault : parsed.at(-1), errors, warnings };
+  return { value: row.repeatable ? parsed : parsed.length > 0 ? parsed.at(-1) : byDefault, errors, warnings };
 }
 
 /** Freezes plain objects and arrays all the way down; maps stay readable only by their type. */

@@ -113,13 +113,19 @@ export const metricsFlags = {
   'metrics-address': optionalFlag('Metrics', text('<address>'), 'the HTTP address', 'Address to listen on'),
   'metrics-port': flag('Metrics', port, '8002', 'TCP port; 0 lets the system choose'),
   'allow-gpu-metrics': flag('Metrics', toggle, 'true', 'Report GPUs', withoutEffect('models run on the CPU only')),
-  'allow-cpu-metrics': flag('Metrics', toggle, 'true', 'Report the load of the CPU', withoutEffect('CPU gauges are not served yet')),
+  'allow-cpu-metrics': flag(
+    'Metrics',
+    toggle,
+    'true',
+    'Report the load of the CPU',
+    withoutEffect('the gauges of CPU and memory are always served'),
+  ),
   'metrics-interval-ms': flag(
     'Metrics',
     integer('<ms>', 1),
     '2000',
     'Milliseconds between two measurements of GPU and CPU',
-    withoutEffect('GPU and CPU gauges are not served yet'),
+    withoutEffect('gauges are measured when somebody reads them'),
   ),
   'metrics-config': repeatableFlag(
     'Metrics',
