@@ -50,6 +50,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Set<Connection>();
   #bufferedBytes = 0;
+  #onEmpty: (() => void) | undefined;
   #timer: Timer | undefined;
   tick = 0;
   dateLine = '';
@@ -86,12 +87,17 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   async close(graceMs = 5000): Promise<void> {
     this.closing = true;
     const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    const emptied = new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+    if (this.#sockets.size === 0) this.#onEmpty?.();
     for (const connection of this.#connections) connection.shutDown();
     this.#fallback.closeIdleConnections();
     const cut = this.#clock.setTimer(graceMs * 1000, () => {
       for (const socket of this.#sockets) socket.destroy();
     });
     await stopped;
+    await emptied;
     cut.cancel();
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -117,7 +123,10 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#onEmpty?.();
+    });
     this.#connections.add(new Connection(socket, this, (connection) => this.#connections.delete(connection)));
   }
 
