@@ -9,7 +9,7 @@ import { startBareGrpc, startBareHttp } from '../targets/bare.target.js';
 import { Limit } from '../targets/limit.js';
 import { startPaceline } from '../targets/paceline.target.js';
 import type { Target } from '../targets/target.js';
-import { interleavedRounds, ratesOf } from './rounds.js';
+import { cpuShareNote, interleavedRounds, ratesOf } from './rounds.js';
 import { scenarioResult, type Rig, type Scenario, type ScenarioResult } from './scenario.js';
 
 interface BareTargets {
@@ -45,7 +45,8 @@ async function againstBare(rig: Rig, scenario: ScenarioName, targets: BareTarget
     const { samples } = await interleavedRounds(rig, [subjectOf(rig, server, targets), subjectOf(rig, bare, targets)]);
     const values = ratios(ratesOf(samples, server.name), ratesOf(samples, bare.name));
     const figures: Figure[] = [{ scenario, what: `share of ${bare.name}`, unit: '', goal: { atLeast: targets.shareOfBare }, values }];
-    return scenarioResult(scenario, { figures, samples });
+    const bareCpu = samples.filter(({ series }) => series === bare.name).map(({ cpuSecondsPer1000 }) => cpuSecondsPer1000);
+    return scenarioResult(scenario, { figures, samples, notes: [cpuShareNote(samples, server.name, bareCpu)] });
   } finally {
     await limit.stop();
     await bare.stop();

@@ -7,7 +7,7 @@ import type { ScenarioName } from '../options.js';
 import { ratios, type Figure } from '../report/figures.js';
 import { Limit } from '../targets/limit.js';
 import { startPaceline } from '../targets/paceline.target.js';
-import { bestLimits, interleavedRounds, ratesOf } from './rounds.js';
+import { bestLimits, cpuShareNote, interleavedRounds, ratesOf } from './rounds.js';
 import { scenarioResult, type Rig, type Scenario, type ScenarioResult } from './scenario.js';
 
 interface LimitTargets {
@@ -47,7 +47,8 @@ async function againstLimit(rig: Rig, scenario: ScenarioName, targets: LimitTarg
       const values = ratios(rates, ratesOf(samples, unbatched.name));
       figures.push({ scenario, what: 'rate over its own at max_batch_size 1', unit: 'x', goal: { atLeast: targets.gain }, values });
     }
-    return scenarioResult(scenario, { figures, samples, limits });
+    const leastCpu = limits.map(({ sizes }) => Math.min(...sizes.map((size) => size.cpuSecondsPer1000)));
+    return scenarioResult(scenario, { figures, samples, limits, notes: [cpuShareNote(samples, model.name, leastCpu)] });
   } finally {
     await limit.stop();
     await server.stop();

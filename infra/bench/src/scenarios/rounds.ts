@@ -1,6 +1,7 @@
 /** Interleaving: each round measures every subject once, every second round backwards (A B, B A, ...). */
 import { sampleLoad, type LoadSample, type LoadSubject } from '../measure/load-sample.js';
 import { LIMIT_ROWS, type Limit } from '../targets/limit.js';
+import { ratios, spread } from '../report/figures.js';
 import type { LimitRound, Rig } from './scenario.js';
 
 export interface RoundsResult {
@@ -41,6 +42,16 @@ export async function interleavedRounds(rig: Rig, subjects: readonly LoadSubject
     for (const step of steps) await step();
   }
   return { samples, limits };
+}
+
+/**
+ * The same share as the figure's, but of CPU time: other work on the core disturbs it far less than it does rates.
+ * @param reference CPU seconds per 1,000 of what Paceline is held against, in the order of the rounds.
+ */
+export function cpuShareNote(samples: readonly LoadSample[], series: string, reference: readonly number[]): string {
+  const own = samples.filter((sample) => sample.series === series).map((sample) => sample.cpuSecondsPer1000);
+  const { median, min, max } = spread(ratios(reference, own));
+  return `by CPU time instead of rate: ${median.toFixed(3)} (${min.toFixed(3)}-${max.toFixed(3)})`;
 }
 
 /** The rates of one series, in the order of the rounds. */

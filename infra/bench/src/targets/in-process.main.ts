@@ -35,6 +35,7 @@ async function measure(rows: number, durationMs: number): Promise<LimitSample> {
   };
   for (const warmUntil = performance.now() + durationMs / 5; performance.now() < warmUntil;) await runOnce();
   runs = 0;
+  const cpuAtStart = process.cpuUsage();
   const startedAtMs = performance.now();
   let lastMs = startedAtMs;
   while (lastMs < startedAtMs + durationMs) {
@@ -43,7 +44,13 @@ async function measure(rows: number, durationMs: number): Promise<LimitSample> {
     latency.record(Math.max(1, Math.round((nowMs - lastMs) * 1e6)));
     lastMs = nowMs;
   }
-  return { rows, rowsPerS: (runs * rows * 1000) / (lastMs - startedAtMs), runP50Ms: latency.percentile(50) / 1e6 };
+  const cpu = process.cpuUsage(cpuAtStart);
+  return {
+    rows,
+    rowsPerS: (runs * rows * 1000) / (lastMs - startedAtMs),
+    runP50Ms: latency.percentile(50) / 1e6,
+    cpuSecondsPer1000: (cpu.user + cpu.system) / 1000 / (runs * rows),
+  };
 }
 
 async function answer(index: number): Promise<number[]> {

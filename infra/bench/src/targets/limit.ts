@@ -17,6 +17,8 @@ export interface LimitSample {
   readonly rows: number;
   readonly rowsPerS: number;
   readonly runP50Ms: number;
+  /** User and system time of the process. */
+  readonly cpuSecondsPer1000: number;
 }
 
 export const LIMIT_ROWS = [1, 2, 4, 8, 16, 32, 64] as const;
