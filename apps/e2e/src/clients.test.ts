@@ -27,14 +27,14 @@ describe('tritonclient', () => {
   it('infers, batches and reads metadata over HTTP and gRPC', async () => {
     await withServer(['--exit-on-error=false', '--strict-readiness=false'], async (server) => {
       const { code, output } = await runPytest('test_clients.py', server);
-      expect({ code, output }).toEqual({ code: 0, output: expect.any(String) });
+      if (code !== 0) throw new Error(output);
     });
   }, 120_000);
 
   it('loads and unloads in explicit mode', async () => {
     await withServer(['--model-control-mode=explicit', '--load-model=identity_fp32'], async (server) => {
       const { code, output } = await runPytest('test_control.py', server);
-      expect({ code, output }).toEqual({ code: 0, output: expect.any(String) });
+      if (code !== 0) throw new Error(output);
     });
   }, 120_000);
 });
