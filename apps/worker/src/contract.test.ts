@@ -1,8 +1,12 @@
+import { jest } from '@jest/globals';
 import { addSubModel, gatherModel } from '@paceline/testkit';
 import { describeWorkerLink } from '@paceline/worker-rpc/testing';
 import { createLogger, SILENT } from '@paceline/telemetry';
 import { createLocalWorker, type LocalWorkerOptions } from './local-worker.js';
 import { WorkerFixture } from './testing/worker-fixture.js';
+
+// Processes are started and killed; a busy machine may take its time.
+jest.setTimeout(60_000);
 
 const variants: readonly [string, Partial<LocalWorkerOptions>][] = [
   ['LocalWorker', {}],
@@ -28,8 +32,16 @@ for (const [name, options] of variants) {
             ['OUTPUT1', 'FP32', [-1, 2]],
           ],
         }),
-        gather: files.spec('gather', { onnx: gatherModel(), inputs: [['INPUT0', 'INT64', [-1, 1]]], outputs: [['OUTPUT0', 'FP32', [-1, 1]]] }),
-        broken: files.spec('broken', { onnx: Uint8Array.of(1, 2, 3), inputs: [['INPUT0', 'INT64', [-1, 1]]], outputs: [['OUTPUT0', 'FP32', [-1, 1]]] }),
+        gather: files.spec('gather', {
+          onnx: gatherModel(),
+          inputs: [['INPUT0', 'INT64', [-1, 1]]],
+          outputs: [['OUTPUT0', 'FP32', [-1, 1]]],
+        }),
+        broken: files.spec('broken', {
+          onnx: Uint8Array.of(1, 2, 3),
+          inputs: [['INPUT0', 'INT64', [-1, 1]]],
+          outputs: [['OUTPUT0', 'FP32', [-1, 1]]],
+        }),
       },
       close: async () => {
         await worker.close();

@@ -14,6 +14,7 @@ import { emptyFrame, FRAME, jsonBody } from './host-protocol/frames.js';
 import type { HostStatistics } from './host-protocol/messages.js';
 import { HostFleet } from './hosts/host-fleet.js';
 import { defaultHostEntry, type HostProcess } from './hosts/host-process.js';
+import { unanswered } from './infer/completion.js';
 import { instanceNames, LoadedModel, modelKey } from './instances/loaded-model.js';
 import { ModelInstance, type InstanceContext } from './instances/model-instance.js';
 import { onnxOptions } from './onnx/session-options.js';
@@ -176,7 +177,9 @@ export class LocalWorker implements WorkerLink {
     if (this.#loaded.has(key)) throw loadedAlready(spec);
     const onnx = onnxOptions(spec.config);
     const model = new LoadedModel(spec, onnx, await this.#isSmall(spec));
-    const instances = new Map(instanceNames(spec).map((name) => [name, new ModelInstance(this.#nextInstance++, name, model, this.#context)]));
+    const instances = new Map(
+      instanceNames(spec).map((name) => [name, new ModelInstance(this.#nextInstance++, name, model, this.#context)]),
+    );
     if (this.#closed) throw shuttingDown();
     if (this.#loaded.has(key)) throw loadedAlready(spec);
     this.#loaded.set(key, { model, instances });
@@ -211,7 +214,10 @@ export function createLocalWorker(options: LocalWorkerOptions): LocalWorker {
 }
 
 function loadedAlready(spec: LoadSpec): ServingError {
-  return new ServingError('ALREADY_EXISTS', `model '${spec.model}' version ${spec.version} generation ${spec.generation} is loaded already`);
+  return new ServingError(
+    'ALREADY_EXISTS',
+    `model '${spec.model}' version ${spec.version} generation ${spec.generation} is loaded already`,
+  );
 }
 
 function shuttingDown(): ServingError {
@@ -243,6 +249,9 @@ function hostStatistics(host: HostProcess): Promise<HostStatistics | undefined> 
 }
 
 function unknownInstance(batch: Batch): BatchCompletion {
-  const error = new ServingError('UNAVAILABLE', `the worker has no instance '${batch.instance}' of model '${batch.model}' version ${batch.version}`, { reason: 'unknown_instance' });
-  return { batchId: batch.id, instance: batch.instance, outcome: 'refused', started: false, error, computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
+  const { instance, model, version } = batch;
+  const error = new ServingError('UNAVAILABLE', `the worker has no instance '${instance}' of model '${model}' version ${version}`, {
+    reason: 'unknown_instance',
+  });
+  return unanswered(batch, 'refused', false, error);
 }

@@ -4,12 +4,15 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { identityModel, slowModel } from '@paceline/testkit';
 import type { LoadSpec } from '@paceline/worker-rpc';
 import { children, isRunning, openDescriptors, until } from './testing/processes.js';
 import { fp32, int64 } from './testing/samples.js';
 import { WorkerFixture, type ModelOptions } from './testing/worker-fixture.js';
+
+// Processes are started and killed; a busy machine may take its time.
+jest.setTimeout(60_000);
 
 let fixture: WorkerFixture;
 afterEach(() => fixture.close());
@@ -22,7 +25,11 @@ const SLOW: ModelOptions = {
   ],
   outputs: [['OUTPUT0', 'FP32', [-1, 1]]],
 };
-const IDENTITY: ModelOptions = { onnx: identityModel({ datatype: 'FP32', dims: [1] }), inputs: [['INPUT0', 'FP32', [-1, 1]]], outputs: [['OUTPUT0', 'FP32', [-1, 1]]] };
+const IDENTITY: ModelOptions = {
+  onnx: identityModel({ datatype: 'FP32', dims: [1] }),
+  inputs: [['INPUT0', 'FP32', [-1, 1]]],
+  outputs: [['OUTPUT0', 'FP32', [-1, 1]]],
+};
 const FOR_EVER = 1_000_000_000n;
 
 const slow = (value: number, iterations: bigint) => [fp32('INPUT0', [1, 1], [value]), int64('ITERS', [1, 1], [iterations])];
@@ -57,7 +64,11 @@ test.each([
   process.kill(pid!, 'SIGKILL');
   expect(await fixture.listener.completion(running.id)).toMatchObject({ outcome: 'lost', started: true, error: { code: 'UNAVAILABLE' } });
   expect(await fixture.listener.completion(staged.id)).toMatchObject({ outcome: 'lost', started: false });
-  expect(await fixture.listener.event('down')).toMatchObject({ instance: 'slow_0_0', generation: 1, reason: expect.stringContaining('SIGKILL') });
+  expect(await fixture.listener.event('down')).toMatchObject({
+    instance: 'slow_0_0',
+    generation: 1,
+    reason: expect.stringContaining('SIGKILL'),
+  });
   const refused = await fixture.run(spec, [fixture.member(slow(3, 1n), ['OUTPUT0'])]);
   expect(refused.outcome).toBe('refused');
   await fixture.listener.event('ready');
@@ -136,7 +147,7 @@ test('50 load-infer-unload cycles leave no process and no descriptor', async () 
   await until('what the last cycle held is closed', () => openDescriptors() <= before.descriptors && children().length <= before.children);
   expect(fixture.worker.hostPids()).toHaveLength(1);
   await fixture.infer(kept, quick(), ['OUTPUT0']);
-}, 60_000);
+});
 
 test('close lets running batches finish, then leaves no process and no descriptor', async () => {
   const before = openDescriptors();

@@ -1,9 +1,12 @@
 // Tensors through a real host: every data type, mixed rows, large ones through shared memory, and what cannot be cut.
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { identityModel, onnxModel, scaleModel } from '@paceline/testkit';
 import { DATA_TYPES, elementSize, type DataType, type Tensor } from '@paceline/tensor';
 import { bytes, fp32, readFp32 } from './testing/samples.js';
 import { WorkerFixture } from './testing/worker-fixture.js';
+
+// Processes are started and killed; a busy machine may take its time.
+jest.setTimeout(60_000);
 
 let fixture: WorkerFixture;
 afterEach(() => fixture.close());
@@ -12,7 +15,12 @@ const SERVED = DATA_TYPES.filter((d) => d !== 'BF16');
 
 /** Bytes that are a valid tensor of `elements` elements; each element differs. */
 function sample(datatype: DataType, elements: number): Uint8Array {
-  if (datatype === 'BYTES') return bytes('', [], Array.from({ length: elements }, (_, i) => `é${'x'.repeat(i)}日`)).data;
+  if (datatype === 'BYTES')
+    return bytes(
+      '',
+      [],
+      Array.from({ length: elements }, (_, i) => `é${'x'.repeat(i)}日`),
+    ).data;
   if (datatype === 'BOOL') return Uint8Array.from({ length: elements }, (_, i) => i % 2);
   return Uint8Array.from({ length: elements * elementSize(datatype) }, (_, i) => (i * 37 + 11) % 120);
 }
@@ -34,7 +42,11 @@ for (const runtimeApi of ['binding', 'session'] as const) {
       const other = sample(datatype, 6);
       const input = (rows: number, d: Uint8Array): Tensor => ({ name: 'INPUT0', datatype, shape: [rows, 3], data: d });
       const [alone] = await fixture.infer(spec, [input(1, data)], ['OUTPUT0']);
-      expect({ datatype, shape: alone?.shape, data: Buffer.from(alone!.data).toString('hex') }).toEqual({ datatype, shape: [1, 3], data: Buffer.from(data).toString('hex') });
+      expect({ datatype, shape: alone?.shape, data: Buffer.from(alone!.data).toString('hex') }).toEqual({
+        datatype,
+        shape: [1, 3],
+        data: Buffer.from(data).toString('hex'),
+      });
       const members = [fixture.member([input(2, other)], ['OUTPUT0'], 2), fixture.member([input(1, data)], ['OUTPUT0'])];
       expect((await fixture.run(spec, members)).error).toBeUndefined();
       const cut = members.map((m) => fixture.replies.only(m.ref.number).outputs[0]!);
@@ -53,10 +65,27 @@ test('BF16 is refused when the model is loaded', async () => {
 
 test('a batch of mixed rows gives each member its own', async () => {
   fixture = new WorkerFixture();
-  const spec = await fixture.load('scale', { onnx: scaleModel({ dims: [2], factor: 3 }), inputs: [['INPUT0', 'FP32', [-1, 2]]], outputs: [['OUTPUT0', 'FP32', [-1, 2]]], maxBatchSize: 64 });
+  const spec = await fixture.load('scale', {
+    onnx: scaleModel({ dims: [2], factor: 3 }),
+    inputs: [['INPUT0', 'FP32', [-1, 2]]],
+    outputs: [['OUTPUT0', 'FP32', [-1, 2]]],
+    maxBatchSize: 64,
+  });
   const rows = [3, 1, 7, 2, 1];
   let next = 0;
-  const members = rows.map((n) => fixture.member([fp32('INPUT0', [n, 2], Array.from({ length: 2 * n }, () => next++))], ['OUTPUT0'], n));
+  const members = rows.map((n) =>
+    fixture.member(
+      [
+        fp32(
+          'INPUT0',
+          [n, 2],
+          Array.from({ length: 2 * n }, () => next++),
+        ),
+      ],
+      ['OUTPUT0'],
+      n,
+    ),
+  );
   expect((await fixture.run(spec, members)).outcome).toBe('ok');
   let expected = 0;
   for (const [i, member] of members.entries()) {
@@ -68,7 +97,12 @@ test('a batch of mixed rows gives each member its own', async () => {
 
 describe('large tensors', () => {
   const COLUMNS = 150_000; // 600 KB a row
-  const large = (fill: number): Tensor => fp32('INPUT0', [1, COLUMNS], new Float32Array(COLUMNS).map((_, i) => fill + i));
+  const large = (fill: number): Tensor =>
+    fp32(
+      'INPUT0',
+      [1, COLUMNS],
+      new Float32Array(COLUMNS).map((_, i) => fill + i),
+    );
 
   test('600 KB go through shared memory with two copies each way on this side of the HTTP body', async () => {
     fixture = new WorkerFixture();
@@ -132,7 +166,10 @@ test('BYTES that a model string cannot hold are named', async () => {
   fixture = new WorkerFixture();
   const spec = await fixture.load('text', identityOptions('BYTES', 2));
   const infer = (...values: (string | Uint8Array)[]) => fixture.infer(spec, [bytes('INPUT0', [1, 2], values)], ['OUTPUT0']);
-  await expect(infer('ok', Uint8Array.of(0xff, 0xfe))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining("element 1 of input 'INPUT0' is not valid UTF-8") });
+  await expect(infer('ok', Uint8Array.of(0xff, 0xfe))).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringContaining("element 1 of input 'INPUT0' is not valid UTF-8"),
+  });
   await expect(infer('a\0b', 'ok')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('zero byte') });
   await expect(infer('one')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('expected 2 elements') });
   const [output] = await infer('', '\ufeffé');

@@ -27,7 +27,8 @@ export function decodeStrings(name: string, data: Buffer, count: number): string
     }
     at += bytes;
   }
-  if (at !== data.byteLength) throw badBytes(`expected ${count} elements for input '${name}', got more: ${data.byteLength - at} bytes are left over`);
+  if (at !== data.byteLength)
+    throw badBytes(`expected ${count} elements for input '${name}', got more: ${data.byteLength - at} bytes are left over`);
   return strings;
 }
 

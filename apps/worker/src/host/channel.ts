@@ -30,7 +30,7 @@ export class HostChannel {
 
   /** Whole frames that have already arrived behind the last one read, oldest first. */
   *arrived(): Generator<Buffer> {
-    for (let at = this.#start; at + 16 <= this.#end; ) {
+    for (let at = this.#start; at + 16 <= this.#end;) {
       const length = this.#buffer.readUInt32LE(at);
       if (at + length > this.#end) return;
       yield this.#buffer.subarray(at, at + length);

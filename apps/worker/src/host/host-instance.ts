@@ -3,7 +3,16 @@
  * runs, and lays the outputs out again. Runs are strictly one after the other, which is why input buffers are reused.
  */
 import { readSync, writevSync } from 'node:fs';
-import { ANNOUNCE_START, EXECUTE_FIXED_BYTES, FRAME, padded, RESULT_FIXED_BYTES, SHM_INPUTS, SHM_OUTPUTS, writeHeader } from '../host-protocol/frames.js';
+import {
+  ANNOUNCE_START,
+  EXECUTE_FIXED_BYTES,
+  FRAME,
+  padded,
+  RESULT_FIXED_BYTES,
+  SHM_INPUTS,
+  SHM_OUTPUTS,
+  writeHeader,
+} from '../host-protocol/frames.js';
 import { headBytes, readTensorHead, writeTensorHead, type LoadMessage, type TensorHead } from '../host-protocol/messages.js';
 import { inputRegion, outputRegion, REGION_BYTES, SHM_THRESHOLD_BYTES } from '../host-protocol/shared-memory.js';
 import { decodeStrings, encodeStrings } from './bytes.js';
@@ -52,7 +61,11 @@ export class HostInstance {
       checkTensors('output', spec.outputs, session.outputTypes);
       for (const name of session.inputTypes.keys()) {
         if (!spec.inputs.some((i) => i.name === name)) {
-          throw new HostError('INVALID_ARGUMENT', 'model_mismatch', `the model needs input '${name}', which the model configuration does not name`);
+          throw new HostError(
+            'INVALID_ARGUMENT',
+            'model_mismatch',
+            `the model needs input '${name}', which the model configuration does not name`,
+          );
         }
       }
     } catch (error) {
@@ -127,9 +140,10 @@ export class HostInstance {
 
   #readShared(head: TensorHead, position: number): Buffer {
     const data = this.#buffer(head.index, head.byteLength);
-    for (let have = 0; have < head.byteLength; ) {
+    for (let have = 0; have < head.byteLength;) {
       const got = readSync(this.context.shmFd!, data, have, head.byteLength - have, position + have);
-      if (got === 0) throw new HostError('INTERNAL', 'shm_short', `the shared-memory file ends at byte ${have} of ${head.byteLength} of an input`);
+      if (got === 0)
+        throw new HostError('INTERNAL', 'shm_short', `the shared-memory file ends at byte ${have} of ${head.byteLength} of an input`);
       have += got;
     }
     this.context.copied.inBytes += head.byteLength;
@@ -152,7 +166,11 @@ export class HostInstance {
     for (const dim of shape) count *= dim;
     if (!type.view) return this.runtime.tensor(type.ortType, decodeStrings(name, data, count), shape);
     if (data.byteLength !== count * type.bytes) {
-      throw new HostError('INVALID_ARGUMENT', 'input_size_mismatch', `expected ${count * type.bytes} bytes for input '${name}', got ${data.byteLength}`);
+      throw new HostError(
+        'INVALID_ARGUMENT',
+        'input_size_mismatch',
+        `expected ${count * type.bytes} bytes for input '${name}', got ${data.byteLength}`,
+      );
     }
     return this.runtime.tensor(type.ortType, type.view(data.buffer as ArrayBuffer, data.byteOffset, count), shape);
   }
@@ -165,7 +183,9 @@ export class HostInstance {
     for (let i = 0; i < wanted.length; i++) {
       const spec = this.spec.outputs[wanted[i]!]!;
       const tensor = outputs[spec.name]!;
-      const bytes = Array.isArray(tensor.data) ? encodeStrings(tensor.data) : new Uint8Array(tensor.data.buffer as ArrayBuffer, tensor.data.byteOffset, tensor.data.byteLength);
+      const bytes = Array.isArray(tensor.data)
+        ? encodeStrings(tensor.data)
+        : new Uint8Array(tensor.data.buffer as ArrayBuffer, tensor.data.byteOffset, tensor.data.byteLength);
       laidOut[i] = { index: wanted[i]!, shape: tensor.dims, bytes };
       headsEnd += headBytes(tensor.dims.length);
       total += bytes.byteLength;
@@ -216,18 +236,35 @@ function sinceNs(begun: [number, number]): number {
   return s * 1e9 + ns;
 }
 
-function checkTensors(kind: 'input' | 'output', specs: readonly { name: string; datatype: LoadMessage['inputs'][number]['datatype']; optional?: boolean }[], types: ReadonlyMap<string, string>): void {
+function checkTensors(
+  kind: 'input' | 'output',
+  specs: readonly { name: string; datatype: LoadMessage['inputs'][number]['datatype']; optional?: boolean }[],
+  types: ReadonlyMap<string, string>,
+): void {
   for (const spec of specs) {
     const expected = ELEMENT_TYPES[spec.datatype]?.ortType;
-    if (!expected) throw new HostError('INVALID_ARGUMENT', 'unsupported_datatype', `${kind} '${spec.name}' has data type ${spec.datatype}, which ONNX Runtime does not serve here`);
+    if (!expected)
+      throw new HostError(
+        'INVALID_ARGUMENT',
+        'unsupported_datatype',
+        `${kind} '${spec.name}' has data type ${spec.datatype}, which ONNX Runtime does not serve here`,
+      );
     const found = types.get(spec.name);
     // An optional input is a constant that may be overridden; the runtime does not list it.
     if (found === undefined && spec.optional) continue;
     if (found === undefined) {
-      throw new HostError('INVALID_ARGUMENT', 'model_mismatch', `the model configuration names ${kind} '${spec.name}', the model has ${[...types.keys()].map((n) => `'${n}'`).join(', ') || 'none'}`);
+      throw new HostError(
+        'INVALID_ARGUMENT',
+        'model_mismatch',
+        `the model configuration names ${kind} '${spec.name}', the model has ${[...types.keys()].map((n) => `'${n}'`).join(', ') || 'none'}`,
+      );
     }
     if (found !== expected) {
-      throw new HostError('INVALID_ARGUMENT', 'model_mismatch', `${kind} '${spec.name}' has data type ${spec.datatype} (${expected}) in the model configuration, but ${found} in the model`);
+      throw new HostError(
+        'INVALID_ARGUMENT',
+        'model_mismatch',
+        `${kind} '${spec.name}' has data type ${spec.datatype} (${expected}) in the model configuration, but ${found} in the model`,
+      );
     }
   }
 }

@@ -51,7 +51,12 @@ async function unload(instance: number, sequence: number): Promise<void> {
 }
 
 function statistics(): HostStatistics {
-  return { copiedInBytes: context.copied.inBytes, copiedOutBytes: context.copied.outBytes, executions, rssBytes: process.memoryUsage.rss() };
+  return {
+    copiedInBytes: context.copied.inBytes,
+    copiedOutBytes: context.copied.outBytes,
+    executions,
+    rssBytes: process.memoryUsage.rss(),
+  };
 }
 
 function instanceOf(id: number): HostInstance {

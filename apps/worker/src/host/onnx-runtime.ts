@@ -59,7 +59,19 @@ export function openOnnxRuntime(api: 'binding' | 'session'): OnnxRuntime {
 
 /** The runtime's numbers of element types, as its binding reports them. */
 const TYPE_NAMES: Readonly<Record<number, string>> = {
-  1: 'float32', 2: 'uint8', 3: 'int8', 4: 'uint16', 5: 'int16', 6: 'int32', 7: 'int64', 8: 'string', 9: 'bool', 10: 'float16', 11: 'float64', 12: 'uint32', 13: 'uint64',
+  1: 'float32',
+  2: 'uint8',
+  3: 'int8',
+  4: 'uint16',
+  5: 'int16',
+  6: 'int32',
+  7: 'int64',
+  8: 'string',
+  9: 'bool',
+  10: 'float16',
+  11: 'float64',
+  12: 'uint32',
+  13: 'uint64',
 };
 
 /** What the binding reads of a tensor, and what it makes for an output. */
@@ -131,7 +143,7 @@ function openPublic(): OnnxRuntime {
   const ort = require('onnxruntime-node') as typeof import('onnxruntime-node');
   return {
     api: 'session',
-    tensor: (type, data, dims) => new ort.Tensor(type as 'float32', data as Float32Array, dims) as unknown as OrtTensor,
+    tensor: (type, data, dims) => new ort.Tensor(type as 'float32', data as Float32Array, dims),
     async load(path, options) {
       const session = await ort.InferenceSession.create(path, { ...options, logSeverityLevel: LOG_FATAL });
       const types = (all: readonly { name: string; isTensor: boolean; type?: string }[]) =>
@@ -139,7 +151,7 @@ function openPublic(): OnnxRuntime {
       return {
         inputTypes: types(session.inputMetadata),
         outputTypes: types(session.outputMetadata),
-        run: async (feeds, outputs) => (await session.run(feeds as never, outputs)) as unknown as OrtTensors,
+        run: async (feeds, outputs) => await session.run(feeds as never, outputs),
         dispose: () => session.release(),
       };
     },

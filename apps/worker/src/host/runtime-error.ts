@@ -6,7 +6,8 @@
 import { HostError } from './host-error.js';
 
 const OUT_OF_MEMORY = /failed to allocate memory|bad_alloc|out of memory|Array buffer allocation failed/i;
-const INVALID = /invalid dimensions|invalid rank|unexpected input data type|non-zero status code returned while running|missing input|invalid argument/i;
+const INVALID =
+  /invalid dimensions|invalid rank|unexpected input data type|non-zero status code returned while running|missing input|invalid argument/i;
 
 /** @param during where it happened: a model that does not load is never a request's fault */
 export function runtimeError(error: unknown, during: 'load' | 'run'): HostError {

@@ -3,7 +3,11 @@ import { emptyFrame, FRAME, jsonBody, jsonFrame } from '../host-protocol/frames.
 import { FrameReader } from './frame-reader.js';
 
 test('frames come out whole and in order however the stream is cut', () => {
-  const frames = [emptyFrame(FRAME.pong, 0, 1), jsonFrame(FRAME.statistics, 7, 2, { text: 'é'.repeat(50) }), emptyFrame(FRAME.unloaded, 3, 3)];
+  const frames = [
+    emptyFrame(FRAME.pong, 0, 1),
+    jsonFrame(FRAME.statistics, 7, 2, { text: 'é'.repeat(50) }),
+    emptyFrame(FRAME.unloaded, 3, 3),
+  ];
   const stream = Buffer.concat(frames);
   for (let size = 1; size <= stream.byteLength; size++) {
     const seen: Buffer[] = [];

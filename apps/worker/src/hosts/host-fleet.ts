@@ -79,7 +79,10 @@ export class HostFleet {
     if (this.#closed) throw new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
     const live = [...this.#berths].filter((b) => b.host.alive && !b.retiring);
     const pool = live.filter((b) => b.pooled);
-    const loads = pool.map((b) => ({ instances: b.tenants.size, sameModel: [...b.tenants].filter((t) => t.modelKey === tenant.modelKey).length }));
+    const loads = pool.map((b) => ({
+      instances: b.tenants.size,
+      sameModel: [...b.tenants].filter((t) => t.modelKey === tenant.modelKey).length,
+    }));
     const placement = choosePlacement(tenant.placementRequest(), live.length - pool.length, loads, this.options.placement);
     const berth = placement.host === 'pool' ? pool[placement.index]! : this.#start(placement.host === 'new_pool_host');
     berth.tenants.add(tenant);
@@ -123,7 +126,14 @@ export class HostFleet {
 
   #start(pooled: boolean): Berth {
     const { clock, hostEntry, shmDirectory, api, copies } = this.options;
-    const host = new HostProcess({ clock, entry: hostEntry, shmDirectory, api, copies, onExit: (_, reason) => this.#onExit(berth, reason) });
+    const host = new HostProcess({
+      clock,
+      entry: hostEntry,
+      shmDirectory,
+      api,
+      copies,
+      onExit: (_, reason) => this.#onExit(berth, reason),
+    });
     const berth: Berth = { host, pooled, tenants: new Set(), growth: new MemoryGrowth(clock.nowUs()), retiring: false };
     this.#berths.add(berth);
     if (host.pid !== undefined) this.#guard.add(host.pid);

@@ -2,7 +2,7 @@
 import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { systemClock } from '@paceline/clock';
 import { slowModel } from '@paceline/testkit';
 import { emptyFrame, FRAME, jsonBody, jsonFrame } from '../host-protocol/frames.js';
@@ -12,12 +12,22 @@ import { onnxOptions } from '../onnx/session-options.js';
 import { configOf, fp32, int64 } from '../testing/samples.js';
 import { defaultHostEntry, HostProcess } from './host-process.js';
 
+// Processes are started and killed; a busy machine may take its time.
+jest.setTimeout(60_000);
+
 let host: HostProcess;
 let folder: string;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'paceline-host-'));
-  host = new HostProcess({ clock: systemClock, shmDirectory: '/dev/shm', api: 'binding', entry: defaultHostEntry(), copies: { inBytes: 0, outBytes: 0 }, onExit: () => undefined });
+  host = new HostProcess({
+    clock: systemClock,
+    shmDirectory: '/dev/shm',
+    api: 'binding',
+    entry: defaultHostEntry(),
+    copies: { inBytes: 0, outBytes: 0 },
+    onExit: () => undefined,
+  });
 });
 
 afterEach(async () => {
@@ -30,7 +40,12 @@ afterEach(async () => {
 function ask(make: (sequence: number) => Buffer): { sequence: number; answer: Promise<Buffer> } {
   const sequence = host.nextSequence();
   const answer = new Promise<Buffer>((resolve, reject) => {
-    const work = { limitUs: 1e9, what: 'a test', onAnswer: (frame: Buffer) => resolve(Buffer.from(frame)), onGone: (_: boolean, reason: string) => reject(new Error(reason)) };
+    const work = {
+      limitUs: 1e9,
+      what: 'a test',
+      onAnswer: (frame: Buffer) => resolve(Buffer.from(frame)),
+      onGone: (_: boolean, reason: string) => reject(new Error(reason)),
+    };
     host.send(make(sequence), sequence, work);
   });
   return { sequence, answer };
@@ -91,9 +106,21 @@ test('the signals of a terminal do not end it', async () => {
 test('a host that cannot start says how it ended', async () => {
   const entry = join(folder, 'exit.js');
   writeFileSync(entry, 'process.exit(3)');
-  const broken = new HostProcess({ clock: systemClock, shmDirectory: '', api: 'binding', entry, copies: { inBytes: 0, outBytes: 0 }, onExit: () => undefined });
+  const broken = new HostProcess({
+    clock: systemClock,
+    shmDirectory: '',
+    api: 'binding',
+    entry,
+    copies: { inBytes: 0, outBytes: 0 },
+    onExit: () => undefined,
+  });
   const reason = await new Promise<string>((resolve) => {
-    broken.send(emptyFrame(FRAME.ping, 0, 1), 1, { limitUs: 1e9, what: 'a test', onAnswer: () => resolve('answered'), onGone: (_, why) => resolve(why) });
+    broken.send(emptyFrame(FRAME.ping, 0, 1), 1, {
+      limitUs: 1e9,
+      what: 'a test',
+      onAnswer: () => resolve('answered'),
+      onGone: (_, why) => resolve(why),
+    });
   });
   expect(reason).toBe('the instance host exited with code 3');
 });

@@ -40,7 +40,7 @@ export interface HostProcessOptions {
   readonly onExit: (host: HostProcess, reason: string) => void;
 }
 
-const NODE_FLAGS = ['--v8-pool-size=0', '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'];
+const NODE_FLAGS = ['--v8-pool-size=0', '--max-semi-space-size=1', '--disable-warning=ExperimentalWarning'];
 
 /** The compiled entry of the Node host, wherever this file itself runs from. */
 export function defaultHostEntry(): string {

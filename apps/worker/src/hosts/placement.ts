@@ -28,7 +28,12 @@ export type Placement =
   | { readonly host: 'new_pool_host'; readonly reason: 'pool_not_full' }
   | { readonly host: 'pool'; readonly index: number; readonly reason: 'least_loaded' };
 
-export function choosePlacement(request: PlacementRequest, dedicatedInUse: number, pool: readonly PoolHostLoad[], limits: PlacementLimits): Placement {
+export function choosePlacement(
+  request: PlacementRequest,
+  dedicatedInUse: number,
+  pool: readonly PoolHostLoad[],
+  limits: PlacementLimits,
+): Placement {
   if (!request.small) return { host: 'dedicated', reason: 'large' };
   if (request.isolated) return { host: 'dedicated', reason: 'isolated' };
   if (dedicatedInUse < limits.dedicatedHosts) return { host: 'dedicated', reason: 'few_hosts' };

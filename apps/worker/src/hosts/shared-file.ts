@@ -51,7 +51,7 @@ export class SharedFile {
   readOutputs(slot: number, bytes: number): Buffer {
     this.#holdsTensors = true;
     const data = Buffer.allocUnsafeSlow(bytes);
-    for (let have = 0; have < bytes; ) {
+    for (let have = 0; have < bytes;) {
       const got = readSync(this.fd, data, have, bytes - have, outputRegion(slot) + have);
       if (got === 0) throw new Error(`the shared-memory file ends at byte ${have} of ${bytes} of the outputs`);
       have += got;

@@ -44,7 +44,11 @@ export function gather(batch: Batch, tensors: ModelTensors): GatheredBatch {
   let totalBytes = 0;
   for (const input of inputs) totalBytes += input.byteLength;
   if (totalBytes > MAX_BATCH_BYTES) {
-    throw new ServingError('INVALID_ARGUMENT', `the inputs of a batch for model '${batch.model}' are ${totalBytes} bytes, the most is ${MAX_BATCH_BYTES}`, { reason: 'batch_too_large' });
+    throw new ServingError(
+      'INVALID_ARGUMENT',
+      `the inputs of a batch for model '${batch.model}' are ${totalBytes} bytes, the most is ${MAX_BATCH_BYTES}`,
+      { reason: 'batch_too_large' },
+    );
   }
   return { inputs, wanted: wantedOutputs(batch, tensors), totalBytes };
 }
@@ -56,12 +60,16 @@ function gatherInput(batch: Batch, tensors: ModelTensors, first: Tensor, positio
   let byteLength = 0;
   for (let m = 0; m < parts.length; m++) {
     const member = batch.members[m]!;
-    const tensor = member.inputs[position]?.name === first.name ? member.inputs[position] : member.inputs.find((t) => t.name === first.name);
+    const tensor =
+      member.inputs[position]?.name === first.name ? member.inputs[position] : member.inputs.find((t) => t.name === first.name);
     if (!tensor || member.inputs.length !== batch.members[0]!.inputs.length) {
       throw mismatch(batch, `request ${m} brings other inputs than request 0, which has '${first.name}'`);
     }
     if (!sameRowShape(tensor.shape, first.shape)) {
-      throw mismatch(batch, `input '${first.name}' has shape [${tensor.shape.join(',')}] in request ${m} and [${first.shape.join(',')}] in request 0`);
+      throw mismatch(
+        batch,
+        `input '${first.name}' has shape [${tensor.shape.join(',')}] in request ${m} and [${first.shape.join(',')}] in request 0`,
+      );
     }
     parts[m] = tensor.data;
     byteLength += tensor.data.byteLength;
@@ -126,5 +134,7 @@ function writeShared(batch: GatheredBatch, target: FrameTarget): boolean {
 }
 
 function mismatch(batch: Batch, what: string): ServingError {
-  return new ServingError('INTERNAL', `batch ${batch.id} of model '${batch.model}' does not fit together: ${what}`, { reason: 'batch_mismatch' });
+  return new ServingError('INTERNAL', `batch ${batch.id} of model '${batch.model}' does not fit together: ${what}`, {
+    reason: 'batch_mismatch',
+  });
 }

@@ -33,7 +33,9 @@ export class ModelTensors {
 function found(indexes: ReadonlyMap<string, number>, name: string, kind: string, model: string): number {
   const index = indexes.get(name);
   if (index === undefined) {
-    throw new ServingError('INVALID_ARGUMENT', `unexpected inference ${kind} '${name}' for model '${model}'`, { reason: `unexpected_${kind}` });
+    throw new ServingError('INVALID_ARGUMENT', `unexpected inference ${kind} '${name}' for model '${model}'`, {
+      reason: `unexpected_${kind}`,
+    });
   }
   return index;
 }

@@ -72,7 +72,14 @@ export function scatter(batch: Batch, outputs: BatchOutputs, tensors: ModelTenso
   });
 }
 
-function memberOutput(member: BatchMember, name: string, row: number, batchRows: number, outputs: BatchOutputs, tensors: ModelTensors): Tensor {
+function memberOutput(
+  member: BatchMember,
+  name: string,
+  row: number,
+  batchRows: number,
+  outputs: BatchOutputs,
+  tensors: ModelTensors,
+): Tensor {
   const index = tensors.outputIndex(name);
   const output = outputs.byIndex.get(index)!;
   const { datatype } = tensors.outputs[index]!;

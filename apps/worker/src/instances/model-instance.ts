@@ -12,7 +12,8 @@ import type { FailedMessage, LoadMessage } from '../host-protocol/messages.js';
 import type { Berth, HostFleet, Tenant } from '../hosts/host-fleet.js';
 import type { PlacementRequest } from '../hosts/placement.js';
 import { executeFrame, gather, type GatheredBatch } from '../infer/gather.js';
-import { readOutputs, scatter } from '../infer/scatter.js';
+import { unanswered } from '../infer/completion.js';
+import { deliver, type ComputeStages } from '../infer/deliver.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
 import { Backoff } from '../supervision/backoff.js';
 import { ExecuteLimit, type ExecuteLimits } from '../supervision/execute-limit.js';
@@ -143,7 +144,11 @@ export class ModelInstance implements Tenant {
         onAnswer: (frame) => (frame.readUInt32LE(4) === FRAME.loaded ? resolve() : reject(failure(frame))),
         onGone: (_, reason) => {
           this.model.isolated = true;
-          reject(new ServingError('UNAVAILABLE', `model '${this.model.spec.model}' could not be loaded: ${reason}`, { reason: 'instance_host_lost' }));
+          reject(
+            new ServingError('UNAVAILABLE', `model '${this.model.spec.model}' could not be loaded: ${reason}`, {
+              reason: 'instance_host_lost',
+            }),
+          );
         },
       });
     });
@@ -208,37 +213,24 @@ export class ModelInstance implements Tenant {
     const beganUs = Math.max(givenUs, this.#freeSinceUs);
     this.#freeSinceUs = arrivedUs;
     if (answer.readUInt32LE(4) !== FRAME.result) return this.#complete(batch, 'failed', true, failure(answer));
-    let inferNs: number;
-    let computeInputNs: number;
-    let computeOutputNs: number;
+    let stages: ComputeStages;
     try {
-      const outputs = readOutputs(answer, berth.host.shared);
-      const members = scatter(batch, outputs, this.model.tensors);
-      copies.outBytes += outputs.copiedBytes;
-      inferNs = outputs.inferNs;
-      computeInputNs = Math.max(0, Math.round(1000 * (arrivedUs - beganUs) - inferNs - outputs.layOutNs));
-      computeOutputNs = Math.round(1000 * (clock.nowUs() - arrivedUs) + outputs.layOutNs);
-      for (let i = 0; i < members.length; i++) {
-        const member = batch.members[i]!;
-        const timings = { queueNs: member.queueNs, computeInputNs, computeInferNs: inferNs, computeOutputNs, batchRows: batch.rows };
-        replies.send(member.ref, { ok: true, index: 0, final: true, outputs: members[i]!, timings });
-      }
+      stages = deliver(batch, answer, {
+        shared: berth.host.shared,
+        tensors: this.model.tensors,
+        replies,
+        clock,
+        copies,
+        beganUs,
+        arrivedUs,
+      });
     } catch (error) {
       return this.#complete(batch, 'failed', true, asServingError(error));
     }
-    this.#limit.record(inferNs / 1000, inputBytes);
+    this.#limit.record(stages.computeInferNs / 1000, inputBytes);
     this.#end();
-    this.context.onCompletion({
-      batchId: batch.id,
-      instance: this.name,
-      outcome: 'ok',
-      started: true,
-      error: undefined,
-      computeInputNs,
-      computeInferNs: inferNs,
-      computeOutputNs,
-    });
-    if (berth.pooled && inferNs > 1000 * this.context.slowRunUs && !this.model.isolated) {
+    this.context.onCompletion({ batchId: batch.id, instance: this.name, outcome: 'ok', started: true, error: undefined, ...stages });
+    if (berth.pooled && stages.computeInferNs > 1000 * this.context.slowRunUs && !this.model.isolated) {
       this.model.isolated = true;
       this.moveAway('its runs are long, and it shared a host');
     }
@@ -246,19 +238,20 @@ export class ModelInstance implements Tenant {
 
   #onLost(batch: Batch, started: boolean, reason: string): void {
     if (started) this.model.isolated = true;
-    const error = new ServingError('UNAVAILABLE', `model '${batch.model}' lost its instance '${this.name}': ${reason}`, { reason: 'instance_lost' });
+    const error = new ServingError('UNAVAILABLE', `model '${batch.model}' lost its instance '${this.name}': ${reason}`, {
+      reason: 'instance_lost',
+    });
     this.#complete(batch, 'lost', started, error);
   }
 
   #complete(batch: Batch, outcome: 'failed' | 'lost', started: boolean, error: ServingError): void {
     if (started || outcome === 'lost') this.#end();
-    this.context.onCompletion({ batchId: batch.id, instance: this.name, outcome, started, error, computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 });
+    this.context.onCompletion(unanswered(batch, outcome, started, error));
   }
 
   #refuse(batch: Batch, why: string): void {
     const error = new ServingError('UNAVAILABLE', why, { reason: 'instance_not_ready' });
-    const refused: BatchCompletion = { batchId: batch.id, instance: this.name, outcome: 'refused', started: false, error, computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
-    queueMicrotask(() => this.context.onCompletion(refused));
+    queueMicrotask(() => this.context.onCompletion(unanswered(batch, 'refused', false, error)));
   }
 
   #end(): void {
@@ -280,5 +273,8 @@ function failure(frame: Buffer): ServingError {
 
 function asServingError(error: unknown): ServingError {
   if (error instanceof ServingError) return error;
-  return new ServingError('INTERNAL', 'the worker could not handle the batch; the server log has the details', { reason: 'internal', cause: error });
+  return new ServingError('INTERNAL', 'the worker could not handle the batch; the server log has the details', {
+    reason: 'internal',
+    cause: error,
+  });
 }

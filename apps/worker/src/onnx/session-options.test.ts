@@ -32,7 +32,13 @@ test('parameters in the names of the onnxruntime backend', () => {
     'memory.enable_memory_arena_shrinkage': 'cpu:0',
     my_own: 'anything',
   });
-  expect(options).toMatchObject({ intraOpNumThreads: 4, interOpNumThreads: 2, executionMode: 'parallel', enableCpuMemArena: false, enableMemPattern: false });
+  expect(options).toMatchObject({
+    intraOpNumThreads: 4,
+    interOpNumThreads: 2,
+    executionMode: 'parallel',
+    enableCpuMemArena: false,
+    enableMemPattern: false,
+  });
   expect(options.extra).toMatchObject({ 'session.disable_prepacking': '1' });
   expect(warnings).toEqual([expect.stringContaining("'memory.enable_memory_arena_shrinkage'")]);
 });
@@ -49,9 +55,17 @@ test.each([
 
 test.each([
   ['a level there is not', { optimization: { graph: { level: 3 } } }, 'optimization.graph.level'],
-  ['a GPU instance group', { instanceGroup: [{ name: 'g', count: 1, kind: ModelInstanceGroup_Kind.GPU }] }, "instance group 'g' of model 'm' asks for a GPU"],
+  [
+    'a GPU instance group',
+    { instanceGroup: [{ name: 'g', count: 1, kind: ModelInstanceGroup_Kind.GPU }] },
+    "instance group 'g' of model 'm' asks for a GPU",
+  ],
   ['an accelerator', { optimization: { executionAccelerators: { gpuExecutionAccelerator: [{ name: 'tensorrt' }] } } }, "'tensorrt'"],
-  ['a thread count that is no number', { parameters: { intra_op_thread_count: { stringValue: 'two' } } }, "must be a whole number from 0 to 1024, got 'two'"],
+  [
+    'a thread count that is no number',
+    { parameters: { intra_op_thread_count: { stringValue: 'two' } } },
+    "must be a whole number from 0 to 1024, got 'two'",
+  ],
 ])('%s is refused by name', (_, fields, text) => {
   expect(() => onnxOptions(create(ModelConfigSchema, { name: 'm', ...fields }))).toThrow(text);
 });

@@ -76,19 +76,25 @@ function optimizationLevel(config: ModelConfig): SessionOptions['graphOptimizati
     case 2:
       return 'disabled';
     default:
-      throw invalid(`optimization.graph.level of model '${config.name}' must be -1 (basic), 0 (all), 1 (extended) or 2 (disabled), got ${level}`);
+      throw invalid(
+        `optimization.graph.level of model '${config.name}' must be -1 (basic), 0 (all), 1 (extended) or 2 (disabled), got ${level}`,
+      );
   }
 }
 
 function refuseOtherDevices(config: ModelConfig): void {
   for (const group of config.instanceGroup) {
     if (group.kind === ModelInstanceGroup_Kind.GPU || group.gpus.length > 0) {
-      throw invalid(`instance group '${group.name}' of model '${config.name}' asks for a GPU, but this server runs ONNX models on the CPU; use kind: KIND_CPU`);
+      throw invalid(
+        `instance group '${group.name}' of model '${config.name}' asks for a GPU, but this server runs ONNX models on the CPU; use kind: KIND_CPU`,
+      );
     }
   }
   const accelerators = config.optimization?.executionAccelerators;
   for (const accelerator of [...(accelerators?.gpuExecutionAccelerator ?? []), ...(accelerators?.cpuExecutionAccelerator ?? [])]) {
-    throw invalid(`optimization.execution_accelerators of model '${config.name}' names '${accelerator.name}', which this server does not have; remove it to run on the plain CPU provider`);
+    throw invalid(
+      `optimization.execution_accelerators of model '${config.name}' names '${accelerator.name}', which this server does not have; remove it to run on the plain CPU provider`,
+    );
   }
 }
 

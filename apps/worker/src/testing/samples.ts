@@ -3,7 +3,10 @@ import { create } from '@bufbuild/protobuf';
 import { ModelConfigSchema, type ModelConfig } from '@paceline/protocol/model-config';
 import type { Tensor } from '@paceline/tensor';
 
-export function configOf(model: string, options: { maxBatchSize?: number; instances?: number; parameters?: Readonly<Record<string, string>> } = {}): ModelConfig {
+export function configOf(
+  model: string,
+  options: { maxBatchSize?: number; instances?: number; parameters?: Readonly<Record<string, string>> } = {},
+): ModelConfig {
   return create(ModelConfigSchema, {
     name: model,
     backend: 'onnxruntime',

@@ -88,7 +88,12 @@ export function describeWorkerLink(name: string, open: (replies: RecordingReplie
       harness.link.execute(
         batchOf(spec, 1, instance, [
           { ref: ref(1), rows: 1, inputs: [floats('INPUT0', [5, 7], 2), floats('INPUT1', [2, 3], 2)], outputs: ['OUTPUT1'] },
-          { ref: ref(2), rows: 2, inputs: [floats('INPUT0', [1, 2, 3, 4], 2), floats('INPUT1', [1, 1, 1, 1], 2)], outputs: ['OUTPUT1', 'OUTPUT0'] },
+          {
+            ref: ref(2),
+            rows: 2,
+            inputs: [floats('INPUT0', [1, 2, 3, 4], 2), floats('INPUT1', [1, 1, 1, 1], 2)],
+            outputs: ['OUTPUT1', 'OUTPUT0'],
+          },
         ]),
       );
       const completion = await listener.completion(1);
@@ -101,7 +106,11 @@ export function describeWorkerLink(name: string, open: (replies: RecordingReplie
         ['OUTPUT1', [2, 2], [0, 1, 2, 3]],
         ['OUTPUT0', [2, 2], [2, 3, 4, 5]],
       ]);
-      expect(second).toMatchObject({ final: true, index: 0, timings: { queueNs: 7, batchRows: 3, computeInferNs: completion.computeInferNs } });
+      expect(second).toMatchObject({
+        final: true,
+        index: 0,
+        timings: { queueNs: 7, batchRows: 3, computeInferNs: completion.computeInferNs },
+      });
       expect(completion.computeInferNs).toBeGreaterThan(0);
     });
 
