@@ -44,6 +44,8 @@ export function fillBackend(config: ModelConfig, model: string, files: readonly 
   else if (config.name !== model) {
     issues.add('name', `expected 'name' to be '${model}', the name of the model's folder, but it is '${config.name}'`,
       'rename the folder, or leave the name out'); // prettier-ignore
+    // The folder's name is the model's; what follows is about that model.
+    config.name = model;
   }
   const byPlatform = KNOWN.find(({ platform }) => platform !== '' && platform === config.platform);
   if (config.platform === 'ensemble') return;

@@ -1,0 +1,140 @@
+// The model source over real folders: what it reports of good, broken and changed models, and that a load override replaces the file.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { LocalModelRepository } from '@paceline/model-repository';
+import { identityModel, scaleModel, temporaryModelRepository, writeModelRepository, type TemporaryRepository } from '@paceline/testkit';
+import type { SourceModel, SourceVersion } from './model-source.js';
+import { RepositoryModelSource } from './repository-source.js';
+
+const onnx = identityModel({ datatype: 'FP32', dims: [4] });
+const scale = (factor: number): Uint8Array => scaleModel({ dims: [4], factor });
+const IO = 'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\noutput [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n';
+
+let disk: TemporaryRepository;
+let source: RepositoryModelSource;
+beforeEach(() => {
+  disk = temporaryModelRepository();
+  source = new RepositoryModelSource(new LocalModelRepository({ roots: [disk.root] }));
+});
+afterEach(() => disk.remove());
+
+async function read(name: string, override?: string): Promise<SourceModel> {
+  const model = await source.read(name, override);
+  if (model === undefined) throw new Error(`no model ${name}`);
+  return model;
+}
+
+function only(model: SourceModel): SourceVersion {
+  expect(model.versions).toHaveLength(1);
+  return model.versions[0] as SourceVersion;
+}
+
+function errorOf(version: SourceVersion): string {
+  return version.ok ? 'no error' : version.error.message;
+}
+
+describe('reading', () => {
+  test('a model without a configuration', async () => {
+    writeModelRepository(disk.root, [{ name: 'auto', versions: { 1: onnx } }]);
+    expect(only(await read('auto'))).toMatchObject({
+      ok: true,
+      version: '1',
+      modelPath: join(disk.root, 'auto', '1', 'model.onnx'),
+      config: { name: 'auto', maxBatchSize: 4 },
+      inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [-1, 4], optional: false }],
+    });
+  });
+
+  test('versions by policy, absent and ignored ones as warnings', async () => {
+    writeModelRepository(disk.root, [
+      { name: 'v', config: `max_batch_size: 8\n${IO}version_policy { specific { versions: [ 1, 3, 7 ] } }\noptimization { eager_batching: true }`, versions: { 1: scale(2), 2: scale(3), 3: scale(5), '04': onnx } },
+    ]);
+    const model = await read('v');
+    expect(model.versions.map(({ version, ok }) => [version, ok])).toEqual([['1', true], ['3', true]]); // prettier-ignore
+    expect(model.warnings).toEqual([
+      "'optimization.eager_batching' has no effect for model 'v': the next batch is always prepared while one runs [v/config.pbtxt:5:16 optimization.eager_batching]",
+      "'v/04' is ignored: the name of a version folder must not begin with 0: rename it to 4",
+      "version 7 is specified for model 'v', but the version directory is not present",
+    ]);
+  });
+
+  test('labels of outputs', async () => {
+    const config = `max_batch_size: 8\n${IO.replace(/\} \]\n$/, 'label_filename: "l.txt" } ]\n')}`;
+    writeModelRepository(disk.root, [{ name: 'l', config, versions: { 1: onnx }, files: { 'l.txt': 'a\nb\n' } }]);
+    const version = only(await read('l'));
+    expect(version.ok && version.labels.get('OUTPUT0')).toEqual(['a', 'b']);
+    writeModelRepository(disk.root, [{ name: 'l', config: config.replace('l.txt', 'nosuch.txt') }]);
+    expect(errorOf(only(await read('l')))).toBe("label file 'nosuch.txt' of model 'l' does not exist in the model's folder");
+  });
+
+  test('nothing where there is no such model', async () => {
+    expect(await source.read('nosuch', undefined)).toBeUndefined();
+  });
+});
+
+describe('faults', () => {
+  test('of the text alone throw, all together, each with its place and a hint', async () => {
+    writeModelRepository(disk.root, [{ name: 'bad', config: 'name: "other"\nmax_batch_size: -1\n', versions: { 1: onnx } }]);
+    await expect(source.read('bad', undefined)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message:
+        "expected 'name' to be 'bad', the name of the model's folder, but it is 'other' (rename the folder, or leave the name out) [bad/config.pbtxt:1:1 name]; " +
+        "'max_batch_size' must be non-negative value for bad (found -1) [bad/config.pbtxt:2:1 max_batch_size]",
+    });
+  });
+
+  test('against the model file belong to their version', async () => {
+    writeModelRepository(disk.root, [{ name: 'bad', config: `max_batch_size: 8\n${IO.replace('dims: [ 4 ]', 'dims: [ 5 ]')}`, versions: { 1: onnx } }]);
+    expect(errorOf(only(await read('bad')))).toMatch(/^model 'bad', tensor 'INPUT0': the model expects 2 dimensions .*\(set dims: \[ 4 \]\) \[bad\/config.pbtxt:2:47 input\[0\].dims\]$/);
+  });
+
+  test('of one version leave the others alone', async () => {
+    writeModelRepository(disk.root, [{ name: 'v', config: `max_batch_size: 8\n${IO}version_policy { all { } }`, versions: { 1: onnx, 2: Uint8Array.of(1, 2, 3), 3: {} } }]);
+    const { versions } = await read('v');
+    expect(versions.map(({ ok }) => ok)).toEqual([true, false, false]);
+    expect(errorOf(versions[1] as SourceVersion)).toMatch(/^Load model from v\/2\/model.onnx failed:Protobuf parsing failed/);
+    expect(errorOf(versions[2] as SourceVersion)).toBe('failed to stat file v/3/model.onnx; the folder v/3 holds nothing');
+  });
+
+  test('a backend that is not served is refused before its file is read', async () => {
+    writeModelRepository(disk.root, [{ name: 'py', config: 'backend: "python"', versions: { 1: { 'model.py': '' } } }]);
+    expect(errorOf(only(await read('py')))).toMatch(/^unable to find backend library for backend 'python'.* \(this server has the backend onnxruntime only\)/);
+  });
+
+  test('never show where the repository lies', async () => {
+    writeModelRepository(disk.root, [{ name: 'a', versions: { 1: Uint8Array.of(1) } }, { name: 'b', config: 'x', versions: { 1: onnx } }]);
+    const texts = [errorOf(only(await read('a'))), await source.read('b', undefined).then(() => '', (error: Error) => error.message)]; // prettier-ignore
+    for (const text of texts) expect(text).not.toContain(disk.root);
+  });
+});
+
+describe('a configuration given with the load', () => {
+  test('replaces the file, even a broken one, and has no places', async () => {
+    writeModelRepository(disk.root, [{ name: 'm', config: 'broken {', versions: { 1: scale(2), 2: scale(3) } }]);
+    const model = await read('m', '{"max_batch_size": 2, "version_policy": {"all": {}}}');
+    expect(model.versions.map((version) => version.ok && version.config.maxBatchSize)).toEqual([2, 2]);
+    await expect(source.read('m', '{"max_batch_size": -2}')).rejects.toThrow("'max_batch_size' must be non-negative value for m (found -2) [max_batch_size]");
+  });
+
+  test.each(['x', '', '{"foo": 1}', '[]'])('%j is refused', async (text) => {
+    writeModelRepository(disk.root, [{ name: 'm', versions: { 1: onnx } }]);
+    await expect(source.read('m', text)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining("'config' is no model configuration in JSON") });
+  });
+});
+
+describe('fingerprints', () => {
+  test('are equal for what has not changed, and differ by file, configuration and override', async () => {
+    writeModelRepository(disk.root, [{ name: 'm', config: 'max_batch_size: 8', versions: { 1: onnx } }]);
+    const first = only(await read('m')).fingerprint;
+    expect(only(await read('m')).fingerprint).toBe(first);
+    const override = only(await read('m', '{"max_batch_size": 8}')).fingerprint;
+    expect(override).not.toBe(first);
+    expect(only(await read('m', '{"max_batch_size": 8}')).fingerprint).toBe(override);
+    writeFileSync(join(disk.root, 'm', 'config.pbtxt'), 'max_batch_size: 16');
+    const second = only(await read('m')).fingerprint;
+    expect(second).not.toBe(first);
+    writeFileSync(join(disk.root, 'm', '1', 'model.onnx'), scale(4));
+    expect(only(await read('m')).fingerprint).not.toBe(second);
+  });
+});
