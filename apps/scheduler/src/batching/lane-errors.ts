@@ -14,22 +14,32 @@ export function queueTimeout(): ServingError {
 }
 
 export function noInstance(envelope: Envelope): ServingError {
-  return new ServingError('UNAVAILABLE', `model '${envelope.model}' version ${envelope.version} has no healthy instance; the request timed out waiting for one`, {
-    reason: 'no_healthy_instance',
-    retryAfterMs: 1000,
-  });
+  return new ServingError(
+    'UNAVAILABLE',
+    `model '${envelope.model}' version ${envelope.version} has no healthy instance; the request timed out waiting for one`,
+    {
+      reason: 'no_healthy_instance',
+      retryAfterMs: 1000,
+    },
+  );
 }
 
 /** The request ran alone and its instance died, not for the first time: to try again would only kill another one. */
 export function instanceKilled(envelope: Envelope, instance: string): ServingError {
-  return new ServingError('INTERNAL', `model instance '${instance}' of '${envelope.model}' died while it executed this request alone, after it had died with it before`, {
-    reason: 'instance_died',
-  });
+  return new ServingError(
+    'INTERNAL',
+    `model instance '${instance}' of '${envelope.model}' died while it executed this request alone, after it had died with it before`,
+    {
+      reason: 'instance_died',
+    },
+  );
 }
 
 /** The model was reloaded with another signature while the request waited. */
 export function reloaded(envelope: Envelope, detail: string): ServingError {
-  return new ServingError('UNAVAILABLE', `model '${envelope.model}' was reloaded while the request waited, and ${detail}`, { reason: 'model_reloaded' });
+  return new ServingError('UNAVAILABLE', `model '${envelope.model}' was reloaded while the request waited, and ${detail}`, {
+    reason: 'model_reloaded',
+  });
 }
 
 export function modelFailed(envelope: Envelope): ServingError {
@@ -38,5 +48,7 @@ export function modelFailed(envelope: Envelope): ServingError {
 
 /** A version that takes no requests (any more). */
 export function notReady(model: string, version: string): ServingError {
-  return new ServingError('UNAVAILABLE', `Request for unknown model: '${model}' version ${version} is not at ready state`, { reason: 'model_not_ready' });
+  return new ServingError('UNAVAILABLE', `Request for unknown model: '${model}' version ${version} is not at ready state`, {
+    reason: 'model_not_ready',
+  });
 }

@@ -54,7 +54,13 @@ export class Lanes implements LaneHost, LaneDirectory, WorkerListener {
     let lanes = versions.get(spec.version);
     if (!lanes) versions.set(spec.version, (lanes = { current: undefined, older: new Set() }));
     const previous = lanes.current;
-    const ports = { clock, replies, dispatcher: this.#dispatcher, statistics: statistics.forVersion(spec.model, spec.version), queueTimeoutUs };
+    const ports = {
+      clock,
+      replies,
+      dispatcher: this.#dispatcher,
+      statistics: statistics.forVersion(spec.model, spec.version),
+      queueTimeoutUs,
+    };
     lanes.current = new ModelLane(spec, ports);
     if (!previous) return;
     lanes.older.add(previous);

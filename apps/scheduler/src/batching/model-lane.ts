@@ -7,7 +7,7 @@
  * client left.
  */
 import type { Clock, Timer } from '@paceline/clock';
-import { batchPolicyOf, DynamicBatcher, type Decision, type Handle, type QueuedRequest } from '@paceline/core';
+import { batchPolicyOf, DynamicBatcher, type Decision, type Handle } from '@paceline/core';
 import type { Envelope, RequestRef, ServingError } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { ModelStatistics, ReleaseReason } from '@paceline/telemetry';
@@ -58,7 +58,8 @@ export class ModelLane {
 
   /** Takes a request; a refusal goes out as its reply. */
   enqueue(envelope: Envelope): void {
-    if (this.#closing) return this.ports.replies.send(envelope.ref, { ok: false, final: true, error: errors.notReady(envelope.model, envelope.version) });
+    if (this.#closing)
+      return this.ports.replies.send(envelope.ref, { ok: false, final: true, error: errors.notReady(envelope.model, envelope.version) });
     if (this.#index.find(envelope.ref)) return;
     const nowUs = this.ports.clock.nowUs();
     const queued = this.#batcher.enqueue(envelope, nowUs);
@@ -185,7 +186,8 @@ export class ModelLane {
   }
 
   #decideSoon(): void {
-    this.#immediate ??= this.ports.clock.setImmediate(() => {
+    if (this.#immediate) return;
+    this.#immediate = this.ports.clock.setImmediate(() => {
       this.#immediate = undefined;
       this.#turn();
     });
@@ -221,7 +223,15 @@ export class ModelLane {
 
   #send(items: LaneItem[], rows: number, reason: ReleaseReason, instance: LaneInstance, nowUs: number): void {
     const { model, version, generation } = this.spec;
-    const batch = { id: this.ports.dispatcher.nextId(), model, version, generation, instance: instance.name, rows, members: items.map((item) => memberOf(item, nowUs)) };
+    const batch = {
+      id: this.ports.dispatcher.nextId(),
+      model,
+      version,
+      generation,
+      instance: instance.name,
+      rows,
+      members: items.map((item) => memberOf(item, nowUs)),
+    };
     const flight = new LaneBatch(batch, items, reason, instance, this);
     this.#flights += 1;
     instance.lastUsedUs = nowUs;

@@ -24,7 +24,12 @@ const ALONE: Recovery = { kind: 'alone' };
  * @param losses of this request so far, the one that just happened included
  * @param wasAlone it ran in a batch of its own because it was suspected or being isolated
  */
-export function recoveryOf(completion: Pick<BatchCompletion, 'outcome' | 'started'>, members: number, losses: number, wasAlone: boolean): Recovery {
+export function recoveryOf(
+  completion: Pick<BatchCompletion, 'outcome' | 'started'>,
+  members: number,
+  losses: number,
+  wasAlone: boolean,
+): Recovery {
   switch (completion.outcome) {
     case 'failed':
       return members > 1 ? ALONE : { kind: 'failed' };

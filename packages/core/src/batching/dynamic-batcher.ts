@@ -11,6 +11,7 @@
 import { Arrivals } from './arrivals.js';
 import { formBatch, fullRows, membersOf, type FormedBatch } from './batch-former.js';
 import type { Capacity, Decision, Dispatch, DispatchReason, Shed } from './decision.js';
+import { DueGroups } from './due-groups.js';
 import { holdUntil } from './gather.js';
 import { IndexedHeap } from './indexed-heap.js';
 import { PendingQueue, type ShapeGroup } from './pending-queue.js';
@@ -56,8 +57,7 @@ export class DynamicBatcher {
   readonly #rate = new ServiceRate();
   /** By handle; key = when the timeout of the request acts. */
   readonly #expiries = new IndexedHeap();
-  /** By group index, kept only under a queue delay; key = when the group must go, -Infinity = it is full. */
-  readonly #due = new IndexedHeap();
+  readonly #due: DueGroups;
   readonly #formed: FormedBatch = { count: 0, rows: 0, verdict: 'partial' };
   #heldSinceUs = -1;
   #draining = false;
@@ -65,6 +65,7 @@ export class DynamicBatcher {
   constructor(readonly policy: BatchPolicy) {
     this.#sharedProfile = new BatchProfile(policy.maxRows);
     this.#queue = new PendingQueue((key) => this.profile(key));
+    this.#due = new DueGroups(policy, this.#queue);
   }
 
   /** Requests waiting. */
@@ -112,7 +113,7 @@ export class DynamicBatcher {
       this.#queue.remove(first);
       this.#expiries.delete(first);
       this.#level(this.#queue.table.level[first] as number).occupied -= 1;
-      this.#refreshDue(this.#queue.groupOf(first));
+      this.#due.refresh(this.#queue.groupOf(first));
     }
     for (const handle of handles) this.#queue.table.free(handle);
     return handles;
@@ -151,13 +152,13 @@ export class DynamicBatcher {
     const group = this.#queue.groupOf(first);
     if (capacity.idle > 0) return this.#decideIdle(group, nowUs, capacity.idle, expired);
     this.#heldSinceUs = -1;
-    if (capacity.stageable > 0 && this.#mayStage(group, nowUs)) return this.#dispatch(group, this.#formed.verdict as DispatchReason, true, expired);
+    if (capacity.stageable > 0 && this.#mayStage(group, nowUs))
+      return this.#dispatch(group, this.#formed.verdict as DispatchReason, true, expired);
     return { kind: 'wait', untilUs: this.#expiries.minKey, why: 'busy', expired };
   }
 
   #decideIdle(group: ShapeGroup, nowUs: number, idle: number, expired: readonly Handle[]): Decision {
-    const delayUs = this.policy.maxQueueDelayUs;
-    if (delayUs > 0 && !this.#draining) return this.#decideDelayed(group, nowUs, idle, expired);
+    if (this.policy.maxQueueDelayUs > 0 && !this.#draining) return this.#decideDelayed(group, nowUs, idle, expired);
     formBatch(this.policy, this.#queue, group, false, this.#formed);
     if (this.#formed.verdict !== 'partial') return this.#dispatch(group, this.#formed.verdict, false, expired);
     if (this.#draining) return this.#dispatch(group, 'drain', false, expired);
@@ -168,34 +169,23 @@ export class DynamicBatcher {
 
   /** With a queue delay: the group whose turn it is if it is ready, else another that is full or due. */
   #decideDelayed(group: ShapeGroup, nowUs: number, idle: number, expired: readonly Handle[]): Decision {
-    const dueUs = this.#queue.oldestUs(group) + this.policy.maxQueueDelayUs;
+    const dueUs = this.#due.delayOverUs(group);
     const late = nowUs >= dueUs;
     formBatch(this.policy, this.#queue, group, late, this.#formed);
     if (this.#formed.verdict !== 'partial') return this.#dispatch(group, this.#formed.verdict, false, expired);
     if (late) return this.#dispatch(group, this.#partialReason(), false, expired);
-    const other = this.#otherDue(group, nowUs);
+    const other = this.#due.otherThan(group, nowUs);
     if (other) {
       // The only idle instance would be busy with the other group when this one falls due: this one goes first.
       const otherUs = other.profile.worstUs(Math.min(other.rows, this.policy.maxRows)) ?? Infinity;
       if (idle === 1 && nowUs + otherUs > dueUs) return this.#dispatch(group, 'shape', false, expired);
-      const otherLate = nowUs >= this.#queue.oldestUs(other) + this.policy.maxQueueDelayUs;
+      const otherLate = nowUs >= this.#due.delayOverUs(other);
       formBatch(this.policy, this.#queue, other, otherLate, this.#formed);
       if (this.#formed.verdict !== 'partial') return this.#dispatch(other, this.#formed.verdict, false, expired);
       if (otherLate) return this.#dispatch(other, this.#partialReason(), false, expired);
     }
-    const nextDueUs = this.#due.minKey > nowUs ? Math.min(dueUs, this.#due.minKey) : dueUs;
+    const nextDueUs = this.#due.nextUs > nowUs ? Math.min(dueUs, this.#due.nextUs) : dueUs;
     return { kind: 'wait', untilUs: Math.min(nextDueUs, this.#expiries.minKey), why: 'delay', expired };
-  }
-
-  /** A group other than `group` that is full or due. Its key may be stale, because the learned peak moves: refreshed first. */
-  #otherDue(group: ShapeGroup, nowUs: number): ShapeGroup | undefined {
-    for (let tries = 0; tries < 4 && this.#due.minKey <= nowUs; tries++) {
-      const other = this.#queue.groupAt(this.#due.minHandle);
-      const staleUs = this.#due.minKey;
-      this.#refreshDue(other);
-      if (this.#due.minKey === staleUs) return other === group ? undefined : other;
-    }
-    return undefined;
   }
 
   /** Leaves a batch worth staging in `#formed`; see {@link STAGE_MAX_US} for what staging costs its members. */
@@ -230,7 +220,7 @@ export class DynamicBatcher {
     if (this.#formed.count === 0) throw new Error('a batch without members was dispatched. This is a bug.');
     const handles = membersOf(this.#queue, group, this.#formed.count);
     for (const handle of handles) this.#leave(handle, !staged, false);
-    this.#refreshDue(group);
+    this.#due.refresh(group);
     this.#heldSinceUs = -1;
     return { kind: 'dispatch', handles, rows: this.#formed.rows, reason, staged, expired };
   }
@@ -272,7 +262,8 @@ export class DynamicBatcher {
     const group = this.#queue.groupFor(request.shapeKey);
     this.#queue.insert(handle, level.tier, group, atFront);
     level.occupied += 1;
-    if (this.policy.maxQueueDelayUs > 0 && (atFront || group.count === 1 || group.rows >= fullRows(this.policy, group))) this.#refreshDue(group);
+    if (atFront) this.#due.refresh(group);
+    else this.#due.added(group);
     return handle;
   }
 
@@ -282,14 +273,7 @@ export class DynamicBatcher {
     this.#expiries.delete(handle);
     if (frees) this.#level(this.#queue.table.level[handle] as number).occupied -= 1;
     this.#queue.table.free(handle);
-    if (refresh) this.#refreshDue(group);
-  }
-
-  #refreshDue(group: ShapeGroup): void {
-    if (this.policy.maxQueueDelayUs === 0) return;
-    if (group.count === 0) this.#due.delete(group.index);
-    else if (group.rows >= fullRows(this.policy, group)) this.#due.set(group.index, -Infinity);
-    else this.#due.set(group.index, this.#queue.oldestUs(group) + this.policy.maxQueueDelayUs);
+    if (refresh) this.#due.refresh(group);
   }
 
   #levelOf(priority: number): Level {
@@ -299,7 +283,12 @@ export class DynamicBatcher {
   #level(number: number): Level {
     let level = this.#levels.get(number);
     if (!level) {
-      level = { number, policy: this.policy.queueByLevel.get(number) ?? this.policy.defaultQueue, tier: this.#queue.tierOf(number, false), occupied: 0 };
+      level = {
+        number,
+        policy: this.policy.queueByLevel.get(number) ?? this.policy.defaultQueue,
+        tier: this.#queue.tierOf(number, false),
+        occupied: 0,
+      };
       this.#levels.set(number, level);
     }
     return level;

@@ -57,12 +57,30 @@ describe('holdUntil', () => {
   });
 
   test('does not hold a model whose rows each cost the same', () => {
-    expect(holdUntil(5, 1, learned((rows) => 2000 * rows), burst(5, 60), 240, 240)).toBe(-1);
+    expect(
+      holdUntil(
+        5,
+        1,
+        learned((rows) => 2000 * rows),
+        burst(5, 60),
+        240,
+        240,
+      ),
+    ).toBe(-1);
   });
 
   test('does not hold a model that was never measured, nor a quick one', () => {
     expect(holdUntil(5, 1, new BatchProfile(64), burst(5, 10), 40, 40)).toBe(-1);
-    expect(holdUntil(5, 1, learned((rows) => 50 + rows), burst(5, 10), 40, 40)).toBe(-1);
+    expect(
+      holdUntil(
+        5,
+        1,
+        learned((rows) => 50 + rows),
+        burst(5, 10),
+        40,
+        40,
+      ),
+    ).toBe(-1);
   });
 });
 

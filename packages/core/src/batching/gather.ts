@@ -19,7 +19,14 @@ const WORTHWHILE_US = 300;
  * @param sinceUs when the batch could have been dispatched
  * @returns until when to hold the batch, microseconds; -1 = do not hold
  */
-export function holdUntil(rows: number, rowsPerRequest: number, profile: BatchProfile, arrivals: Arrivals, sinceUs: number, nowUs: number): number {
+export function holdUntil(
+  rows: number,
+  rowsPerRequest: number,
+  profile: BatchProfile,
+  arrivals: Arrivals,
+  sinceUs: number,
+  nowUs: number,
+): number {
   const gapUs = arrivals.gapUs();
   if (gapUs === Infinity) return -1;
   const expectedUs = profile.expectedUs(rows);

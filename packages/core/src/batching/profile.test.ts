@@ -4,11 +4,30 @@ import { BatchProfile, classOf, classSize } from './profile.js';
 import { seeded } from './testing/policies.js';
 
 /** Rows a second at 1, 8, 16, 32, 64 rows of a small text-direction CNN: falls off once its activations leave the cache. */
-const CNN = new Map([[1, 480], [2, 560], [4, 590], [8, 637], [16, 605], [32, 521], [64, 356]]);
+const CNN = new Map([
+  [1, 480],
+  [2, 560],
+  [4, 590],
+  [8, 637],
+  [16, 605],
+  [32, 521],
+  [64, 356],
+]);
 /** ... of a 50 MB MLP that is bound by reading its weights. */
-const MLP = new Map([[1, 447], [2, 890], [4, 1700], [8, 3000], [16, 4423], [32, 4750], [64, 4934]]);
+const MLP = new Map([
+  [1, 447],
+  [2, 890],
+  [4, 1700],
+  [8, 3000],
+  [16, 4423],
+  [32, 4750],
+  [64, 4934],
+]);
 /** Cost proportional to the rows. */
-const LINEAR = new Map([[1, 100], [64, 100]]);
+const LINEAR = new Map([
+  [1, 100],
+  [64, 100],
+]);
 
 /** Microseconds of a batch, between the measured sizes linear in the rate. */
 function costUs(rates: ReadonlyMap<number, number>, rows: number): number {

@@ -82,7 +82,15 @@ export class BatchProfile {
   record(rows: number, us: number): void {
     if (rows < 1 || !(us > 0)) return;
     const index = classOf(rows);
-    const size = (this.#classes[index] ??= { runs: new Float64Array(KEPT_RUNS), rows: new Float64Array(KEPT_RUNS), meanRows: 0, count: 0, next: 0, typical: 0, worst: 0 });
+    const size = (this.#classes[index] ??= {
+      runs: new Float64Array(KEPT_RUNS),
+      rows: new Float64Array(KEPT_RUNS),
+      meanRows: 0,
+      count: 0,
+      next: 0,
+      typical: 0,
+      worst: 0,
+    });
     size.runs[size.next] = us / rows;
     size.rows[size.next] = rows;
     size.next = (size.next + 1) % KEPT_RUNS;

@@ -32,7 +32,11 @@ export class FakeWorker implements WorkerLink {
   }
 
   /** Ends the `index`-th batch that was sent, after 1 ms of compute. */
-  complete(index: number, outcome: BatchCompletion['outcome'], more: { readonly error?: ServingError; readonly started?: boolean } = {}): void {
+  complete(
+    index: number,
+    outcome: BatchCompletion['outcome'],
+    more: { readonly error?: ServingError; readonly started?: boolean } = {},
+  ): void {
     const batch = this.batches[index];
     if (!batch) throw new Error(`no batch ${index} was sent`);
     this.#listener?.onCompletion({

@@ -1,7 +1,12 @@
 /** Batch policies for tests: a policy with dynamic batching and nothing else set, changed by what a test names. */
 import { DEFAULT_MAX_QUEUE_SIZE, DEFAULT_QUEUE_TIMEOUT_US, type BatchPolicy, type LevelPolicy } from '../policy.js';
 
-export const PLAIN_QUEUE: LevelPolicy = { timeoutAction: 'REJECT', defaultTimeoutUs: 0, allowTimeoutOverride: false, maxQueueSize: DEFAULT_MAX_QUEUE_SIZE };
+export const PLAIN_QUEUE: LevelPolicy = {
+  timeoutAction: 'REJECT',
+  defaultTimeoutUs: 0,
+  allowTimeoutOverride: false,
+  maxQueueSize: DEFAULT_MAX_QUEUE_SIZE,
+};
 
 export function policy(changes: Partial<BatchPolicy> = {}): BatchPolicy {
   return {

@@ -107,7 +107,14 @@ export function simulate(options: SimOptions): SimLog {
     const queuePolicy = policy.queueByLevel.get(level) ?? policy.defaultQueue;
     const timeoutUs = queueTimeoutOf(queuePolicy, request.timeoutUs);
     const rejects = timeoutUs > 0 && queuePolicy.timeoutAction === 'REJECT';
-    const entry = { id, handle: queued, level, shape: request.shapeKey, enqueuedUs: nowUs, rejectUs: nowUs + (rejects ? timeoutUs : Math.max(timeoutUs, policy.queueTimeoutUs)) };
+    const entry = {
+      id,
+      handle: queued,
+      level,
+      shape: request.shapeKey,
+      enqueuedUs: nowUs,
+      rejectUs: nowUs + (rejects ? timeoutUs : Math.max(timeoutUs, policy.queueTimeoutUs)),
+    };
     must(!byHandle.has(queued), `handle ${queued} was given out twice`);
     waiting.set(id, entry);
     byHandle.set(queued, entry);
@@ -154,19 +161,37 @@ export function simulate(options: SimOptions): SimLog {
       for (const request of waiting.values()) must(request.rejectUs > nowUs, `request ${request.id} is still queued after its timeout`);
       if (decision.kind === 'wait') {
         if (idle > 0 && policy.maxQueueDelayUs > 0) {
-          for (const request of waiting.values()) must(nowUs < request.enqueuedUs + policy.maxQueueDelayUs, `request ${request.id} is held beyond the queue delay`);
+          for (const request of waiting.values())
+            must(nowUs < request.enqueuedUs + policy.maxQueueDelayUs, `request ${request.id} is held beyond the queue delay`);
         }
         must(decision.untilUs > nowUs, 'asked to be woken in the past');
         if (decision.untilUs !== Infinity) at(decision.untilUs, () => undefined);
         return;
       }
-      check(decision.handles.map((h) => byHandle.get(h) as Waiting), decision.rows);
+      check(
+        decision.handles.map((h) => byHandle.get(h) as Waiting),
+        decision.rows,
+      );
       const members = decision.handles.map(leave);
       const target = instances.find((i) => i.length === (decision.staged ? 1 : 0)) as Running[];
       must(target !== undefined, 'dispatched without capacity');
-      log.batches.push({ atUs: nowUs, members: members.map((m) => m.id), rows: decision.rows, reason: decision.reason, staged: decision.staged, startedUs: Infinity });
+      log.batches.push({
+        atUs: nowUs,
+        members: members.map((m) => m.id),
+        rows: decision.rows,
+        reason: decision.reason,
+        staged: decision.staged,
+        startedUs: Infinity,
+      });
       const priorities = members.map((m) => arrivals[m.id]?.priority ?? 0);
-      target.push({ members: members.map((m) => m.id), rows: decision.rows, shape: members[0]?.shape ?? '', batch: log.batches.length - 1, priorities, endUs: 0 });
+      target.push({
+        members: members.map((m) => m.id),
+        rows: decision.rows,
+        shape: members[0]?.shape ?? '',
+        batch: log.batches.length - 1,
+        priorities,
+        endUs: 0,
+      });
       if (!decision.staged) begin(target, false);
     }
   };
@@ -175,7 +200,10 @@ export function simulate(options: SimOptions): SimLog {
     const sum = members.reduce((n, m) => n + (arrivals[m.id]?.rows ?? 1), 0);
     must(sum === rows, `a batch claims ${rows} rows and has ${sum}`);
     must(rows <= policy.maxRows, `${rows} rows exceed the maximum ${policy.maxRows}`);
-    must(members.every((m) => m.shape === members[0]?.shape), 'a batch mixes shapes');
+    must(
+      members.every((m) => m.shape === members[0]?.shape),
+      'a batch mixes shapes',
+    );
     must(policy.batching || members.length === 1, 'a model without batching got a batch');
     if (policy.maxQueueDelayUs === 0 && !delays) {
       let first: Waiting | undefined;

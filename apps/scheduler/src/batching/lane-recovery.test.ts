@@ -1,0 +1,195 @@
+/** What a lane does when batches end badly, when its model is reloaded, and when it is drained. */
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { FakeClock } from '@paceline/clock/testing';
+import { StatisticsRegistry } from '@paceline/telemetry';
+import { ServingError } from '@paceline/protocol';
+import { LaneIntake } from '../intake/lane-intake.js';
+import { Lanes } from './lanes.js';
+import { FakeWorker, RecordedReplies, envelope, laneSpec } from './testing/fakes.js';
+
+let clock: FakeClock;
+let worker: FakeWorker;
+let replies: RecordedReplies;
+let statistics: StatisticsRegistry;
+let lanes: Lanes;
+let intake: LaneIntake;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  worker = new FakeWorker();
+  replies = new RecordedReplies();
+  statistics = new StatisticsRegistry();
+  lanes = new Lanes({ clock, link: worker, replies, statistics });
+  worker.setListener(lanes);
+  intake = new LaneIntake(lanes, replies);
+});
+
+/** Sends requests of one row with these numbers, in one turn of the event loop. */
+function send(...numbers: number[]): void {
+  for (const number of numbers) intake.onEnvelope(envelope(number));
+  clock.advance(0);
+}
+
+const pending = (): number => statistics.forVersion('m', '1').pendingRequests;
+
+describe('batches that end badly', () => {
+  test('failed: each member runs alone, only the one at fault gets the error', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0, 1, 2);
+    worker.complete(0, 'failed');
+    clock.advance(0);
+    worker.complete(1, 'ok');
+    clock.advance(0);
+    worker.complete(2, 'failed', { error: new ServingError('INVALID_ARGUMENT', 'index out of range') });
+    clock.advance(0);
+    worker.complete(3, 'ok');
+    expect(worker.numbers()).toEqual([[0, 1, 2], [0], [1], [2]]);
+    expect(replies.errors()).toEqual([[1, 'INVALID_ARGUMENT', 'index out of range']]);
+    expect(statistics.forVersion('m', '1').executionsByReason.isolated).toBe(2);
+    expect(pending()).toBe(0);
+  });
+
+  test('lost once: the members go back to the head of the queue, in order', () => {
+    lanes.open(laneSpec({ maxBatchSize: 2 }));
+    send(0, 1);
+    send(2);
+    worker.instance('g_0', 'down');
+    worker.complete(0, 'lost');
+    worker.instance('g_0', 'ready');
+    clock.advance(0);
+    expect(worker.numbers()).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
+    worker.complete(1, 'ok');
+    clock.advance(0);
+    expect(worker.numbers()).toEqual([[0, 1], [0, 1], [2]]);
+  });
+
+  test('lost twice: alone, and only the one that kills again gets the error', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0, 1);
+    for (const batch of [0, 1]) {
+      worker.instance('g_0', 'down');
+      worker.complete(batch, 'lost');
+      worker.instance('g_0', 'ready');
+      clock.advance(0);
+    }
+    expect(worker.numbers()).toEqual([[0, 1], [0, 1], [0]]);
+    worker.instance('g_0', 'down');
+    worker.complete(2, 'lost');
+    worker.instance('g_0', 'ready');
+    clock.advance(0);
+    expect(replies.errors().map(([n, code]) => [n, code])).toEqual([[0, 'INTERNAL']]);
+    worker.complete(3, 'ok');
+    expect(worker.numbers()).toEqual([[0, 1], [0, 1], [0], [1]]);
+    expect(replies.errors()).toHaveLength(1);
+    expect(pending()).toBe(0);
+  });
+
+  test('lost before it began, and refused: again, without counting', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0);
+    for (let batch = 0; batch < 6; batch++) {
+      worker.instance('g_0', 'down');
+      worker.complete(batch, batch % 2 === 0 ? 'lost' : 'refused', { started: false });
+      worker.instance('g_0', 'ready');
+      clock.advance(0);
+    }
+    worker.complete(6, 'ok');
+    expect(worker.numbers()).toEqual(Array.from({ length: 7 }, () => [0]));
+    expect(replies.errors()).toEqual([]);
+  });
+
+  test('an instance that refused is not asked again before it is reported ready', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0);
+    worker.complete(0, 'refused', { started: false });
+    clock.advance(1000);
+    expect(worker.batches).toHaveLength(1);
+  });
+
+  test('a second completion of a batch is ignored', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0);
+    worker.complete(0, 'ok');
+    worker.complete(0, 'lost');
+    clock.advance(0);
+    expect(worker.batches).toHaveLength(1);
+  });
+});
+
+describe('drain and reload', () => {
+  test('drain finishes what it has, refuses what comes, leaves no timer', async () => {
+    lanes.open(laneSpec({ maxBatchSize: 8, delayUs: 100_000 }));
+    send(0, 1);
+    const drained = lanes.drain('m', '1', 1);
+    send(2);
+    expect(worker.numbers()).toEqual([[0, 1]]);
+    expect(replies.errors().map(([n, code]) => [n, code])).toEqual([[2, 'UNAVAILABLE']]);
+    worker.complete(0, 'ok');
+    clock.advance(0);
+    await drained;
+    expect(statistics.forVersion('m', '1').executionsByReason.drain).toBe(1);
+    expect(lanes.find('m', '1')).toBeUndefined();
+    expect(clock.armedCount).toBe(0);
+  });
+
+  test('an unknown generation drains at once', async () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    await lanes.drain('m', '1', 7);
+    await lanes.drain('other', '1', 1);
+    expect(lanes.find('m', '1')).toBeDefined();
+  });
+
+  test('a reload takes the queue over; the old generation only waits for its batches', async () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0);
+    send(1, 2);
+    lanes.open(laneSpec({ maxBatchSize: 8, generation: 2, instances: ['g_0'] }));
+    clock.advance(0);
+    expect(worker.batches.map((b) => b.generation)).toEqual([1, 2]);
+    expect(worker.numbers()).toEqual([[0], [1, 2]]);
+    const drained = lanes.drain('m', '1', 1);
+    worker.complete(0, 'ok');
+    await drained;
+    worker.complete(1, 'ok');
+    expect(pending()).toBe(0);
+    expect(replies.errors()).toEqual([]);
+  });
+
+  test('what the old generation loses runs on the new one', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0, 1);
+    lanes.open(laneSpec({ maxBatchSize: 8, generation: 2 }));
+    worker.complete(0, 'lost');
+    clock.advance(0);
+    expect(worker.batches.map((b) => [b.generation, b.members.length])).toEqual([
+      [1, 2],
+      [2, 2],
+    ]);
+  });
+
+  test('a waiting request that does not fit the new generation is told so', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0);
+    intake.onEnvelope(envelope(1, { rows: 8 }));
+    lanes.open(laneSpec({ maxBatchSize: 4, generation: 2 }));
+    clock.advance(0);
+    expect(replies.errors()).toEqual([
+      [1, 'UNAVAILABLE', "model 'm' was reloaded while the request waited, and inference request batch-size must be <= 4 for 'm'"],
+    ]);
+    expect(pending()).toBe(0);
+  });
+
+  test('drainAll ends every lane', async () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    lanes.open(laneSpec({ maxBatchSize: 8, model: 'n' }));
+    send(0);
+    const drained = lanes.drainAll();
+    clock.advance(0);
+    worker.complete(0, 'ok');
+    await drained;
+    expect([lanes.find('m', '1'), lanes.find('n', '1')]).toEqual([undefined, undefined]);
+  });
+});
