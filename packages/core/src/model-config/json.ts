@@ -12,6 +12,9 @@ const KEY_ORDER = [
   'default_model_filename', 'cc_model_filenames', 'metric_tags', 'parameters', 'model_warmup',
 ]; // prettier-ignore
 
+const GROUP_KEY_ORDER = ['name', 'kind', 'count', 'rate_limiter', 'gpus', 'secondary_devices', 'profile', 'passive', 'host_policy'];
+const OUTPUT_KEY_ORDER = ['name', 'data_type', 'dims', 'reshape', 'label_filename'];
+
 /** 64-bit fields that Triton rewrites from string to number; `*` stands for any list index or map key. */
 const NUMBER_PATHS = [
   'input.*.dims.*',
@@ -58,8 +61,18 @@ export function modelConfigToJson(config: ModelConfig): JsonObject {
   let json: JsonValue = toJson(ModelConfigSchema, config, { alwaysEmitImplicit: true, useProtoFieldName: true });
   for (const path of NUMBER_PATHS) json = withNumbers(json, path);
   if (!isObject(json)) return {};
+  const ordered = inOrder(json, KEY_ORDER);
+  for (const [key, order] of [['instance_group', GROUP_KEY_ORDER], ['output', OUTPUT_KEY_ORDER]] as const) {
+    const items = ordered[key];
+    if (Array.isArray(items)) ordered[key] = items.map((item) => (isObject(item) ? inOrder(item, order) : item));
+  }
+  return ordered;
+}
+
+/** The same object with the keys of `order` first. */
+function inOrder(json: JsonObject, order: readonly string[]): JsonObject {
   const ordered: JsonObject = {};
-  for (const key of KEY_ORDER) {
+  for (const key of order) {
     const value = json[key];
     if (value !== undefined) ordered[key] = value;
   }

@@ -51,7 +51,7 @@ describe('JSON form', () => {
     ModelConfigSchema,
     `name: "m" platform: "onnxruntime_onnx" backend: "onnxruntime" max_batch_size: 1
      input { name: "I" data_type: TYPE_INT64 dims: [ -1, 6 ] reshape { shape: [ -1, 2, 3 ] } }
-     output { name: "O" data_type: TYPE_STRING dims: [ 1 ] label_filename: "l.txt" }
+     output { name: "O" data_type: TYPE_STRING dims: [ 1 ] label_filename: "l.txt" reshape { } }
      version_policy { specific { versions: [ 1, 3 ] } }
      dynamic_batching { priority_levels: 3 default_priority_level: 2 max_queue_delay_microseconds: 18446744073709551615
        priority_queue_policy { key: 3 value { max_queue_size: 2 default_timeout_microseconds: 7 } } }
@@ -82,6 +82,9 @@ describe('JSON form', () => {
 
   test('has the key order of Triton', () => {
     expect(Object.keys(json).slice(0, 7)).toEqual(['name', 'platform', 'backend', 'runtime', 'version_policy', 'max_batch_size', 'input']);
+    expect(Object.keys((json['output'] as object[])[0] ?? {})).toEqual([
+      'name', 'data_type', 'dims', 'reshape', 'label_filename', 'is_shape_tensor', 'is_non_linear_format_io',
+    ]); // prettier-ignore
   });
 
   test('keeps prototypes clean', () => {
