@@ -3,10 +3,15 @@
  * time-outs, disconnects and closing.
  */
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
+import { createLogger, SILENT } from '@paceline/telemetry';
+import { catalogOf } from '../testing/fake-lane.js';
 import { decodeResponse, post, RawClient } from '../testing/http-client.js';
 import { startTestServer, type TestServer, type TestServerOptions } from '../testing/test-server.js';
+import { createHttpDataPlane } from './data-plane.js';
+import { decodeJsonBody } from './decode-body.js';
 
 let server: TestServer;
 const clients: RawClient[] = [];
@@ -297,6 +302,46 @@ describe('time', () => {
     expect(await idle.closed()).toBe('');
     server.answerNext();
     expect(await idOf(busy)).toBe('1');
+  });
+});
+
+describe('decoding elsewhere', () => {
+  test('large JSON goes there, small JSON does not; order is kept, and a client that left is not run for', async () => {
+    const waiting: (() => void)[] = [];
+    await start({
+      offload: {
+        minBytes: 200,
+        decode: (json, _hasTail, target) => new Promise((resolve) => waiting.push(() => resolve(decodeJsonBody(json, undefined, target)))),
+      },
+    });
+    const client = await connect();
+    const large = post(PATH, `${body(1)}${' '.repeat(200)}`);
+    client.send(Buffer.concat([large, infer(2)]));
+    await until(() => waiting.length === 1 && server.queue.enqueued.length === 1);
+    waiting.shift()?.();
+    expect([await idOf(client), await idOf(client)]).toEqual(['1', '2']);
+    client.send(large);
+    await until(() => waiting.length === 1);
+    client.destroy();
+    await until(() => server.plane.connectionCount === 0);
+    waiting.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(server.queue.enqueued).toHaveLength(2);
+  });
+});
+
+describe('time on the handed-over path', () => {
+  test('node:http enforces its own header time-out though its server never listens', async () => {
+    await start();
+    const behind = createServer({ headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 10 });
+    const plane = createHttpDataPlane({ inferHandler: server.service, catalog: catalogOf(), fallbackServer: behind, logger: createLogger(SILENT) });
+    const { port } = await plane.listen('127.0.0.1', 0);
+    const client = await RawClient.connect(port);
+    client.send('GET /slow HTTP/1.1\r\nHost: te');
+    expect((await client.response()).status).toBe(408);
+    await client.closed();
+    await plane.close(0);
+    behind.close();
   });
 });
 

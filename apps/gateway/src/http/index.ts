@@ -3,3 +3,4 @@ export { DEFAULT_DATA_PLANE_LIMITS, type DataPlaneLimits } from './data-plane-li
 export { registerInferRoutes, type InferRoutesOptions } from './fastify-infer.js';
 export { InferRoute, type InferHttpRequest, type InferRouteOptions, type JsonOffload } from './infer-route.js';
 export type { HttpReply } from './infer-reply.js';
+export { PiscinaJsonOffload, type JsonOffloadOptions } from './json-offload.js';

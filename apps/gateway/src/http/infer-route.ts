@@ -5,13 +5,12 @@
 import type { ModelCatalog, ReplyFrame, ServedModel } from '@paceline/protocol';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
-import { InexactIntegerError } from '@paceline/tensor';
 import type { InferCall, InferHandler } from '../infer/infer-service.js';
 import { compressBody, inflateBody, negotiate, UnsupportedCodingError } from './content-coding.js';
-import { decodeInferJson, type DecodedInfer, type InferTarget } from './infer-json.js';
+import { decodeJsonBody } from './decode-body.js';
+import type { DecodedInfer, InferTarget } from './infer-json.js';
 import { decodeRaw } from './infer-raw.js';
 import { errorReply, inferReply, type HttpReply } from './infer-reply.js';
-import { jsonTextOf, parseJson } from './json-text.js';
 
 export interface InferHttpRequest {
   readonly model: string;
@@ -39,7 +38,8 @@ export interface InferRouteOptions {
 export interface JsonOffload {
   /** JSON parts of at least this many bytes go there. */
   readonly minBytes: number;
-  decode(json: Buffer, tail: Uint8Array | undefined, target: InferTarget): Promise<DecodedInfer>;
+  /** @param hasTail whether the client sent an Inference-Header-Content-Length; nothing lies behind the JSON */
+  decode(json: Buffer, hasTail: boolean, target: InferTarget): Promise<DecodedInfer>;
 }
 
 /** Tells the route that the client left; idempotent. */
@@ -104,8 +104,9 @@ class RunningInfer {
     const { offload } = this.options;
     // An empty body without the header is a raw request of zero bytes, as in Triton.
     if (json.length === 0) this.#run(decodeRaw(body, model, target));
-    else if (offload !== undefined && json.length >= offload.minBytes) this.#await(offload.decode(json, tail, target).then((decoded) => this.#run(decoded)));
-    else this.#run(decodeJsonBody(json, tail, target));
+    else if (offload !== undefined && json.length >= offload.minBytes && json.length === body.length) {
+      this.#await(offload.decode(json, tail !== undefined, target).then((decoded) => this.#run(decoded)));
+    } else this.#run(decodeJsonBody(json, tail, target));
   }
 
   #run(decoded: DecodedInfer): void {
@@ -164,16 +165,5 @@ class RunningInfer {
     if (this.#settled) return;
     this.#settled = true;
     this.#call?.cancel();
-  }
-}
-
-/** @throws ServingError INVALID_ARGUMENT */
-export function decodeJsonBody(json: Buffer, tail: Uint8Array | undefined, target: InferTarget): DecodedInfer {
-  const text = jsonTextOf(json);
-  try {
-    return decodeInferJson(parseJson(text, false), tail, false, target);
-  } catch (error) {
-    if (!(error instanceof InexactIntegerError)) throw error;
-    return decodeInferJson(parseJson(text, true), tail, true, target);
   }
 }
