@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { identityModel, slowModel } from '@paceline/testkit';
+import { identityModel, scaleModel, slowModel } from '@paceline/testkit';
 import type { LoadSpec } from '@paceline/worker-rpc';
 import { children, isRunning, openDescriptors, until } from './testing/processes.js';
-import { fp32, int64 } from './testing/samples.js';
+import { fp32, int64, readFp32 } from './testing/samples.js';
 import { WorkerFixture, type ModelOptions } from './testing/worker-fixture.js';
 
 // Processes are started and killed; a busy machine may take its time.
@@ -129,6 +129,18 @@ test('a pooled model with long runs moves to a host of its own without a pause i
   while (fixture.worker.hostPids().length < 2) await fixture.infer(spec, slow(1, 1n), ['OUTPUT0']);
   await fixture.infer(spec, slow(1, 1n), ['OUTPUT0']);
   expect(fixture.listener.events).toEqual([]);
+});
+
+test('many small models share a few hosts, and each answers as itself', async () => {
+  fixture = new WorkerFixture({ dedicatedHosts: 2, poolHosts: 2 });
+  const factors = Array.from({ length: 12 }, (_, i) => i + 2);
+  const load = (factor: number) => fixture.load(`scale_${factor}`, { ...IDENTITY, onnx: scaleModel({ dims: [1], factor }) });
+  const specs = await Promise.all(factors.map(load));
+  expect(fixture.worker.hostPids()).toHaveLength(4);
+  const answers = await Promise.all(specs.map((spec) => fixture.infer(spec, [fp32('INPUT0', [1, 1], [10])], ['OUTPUT0'])));
+  expect(answers.map(([output]) => readFp32(output)[0])).toEqual(factors.map((f) => 10 * f));
+  for (const spec of specs) await fixture.worker.unload(spec.model, spec.version, spec.generation);
+  expect(fixture.worker.hostPids()).toEqual([]);
 });
 
 test('50 load-infer-unload cycles leave no process and no descriptor', async () => {

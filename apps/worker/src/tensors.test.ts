@@ -95,6 +95,22 @@ test('a batch of mixed rows gives each member its own', async () => {
   }
 });
 
+test('thousands of members in one batch are gathered through shared memory', async () => {
+  fixture = new WorkerFixture();
+  const spec = await fixture.load('scale', {
+    onnx: scaleModel({ dims: [32], factor: 2 }),
+    inputs: [['INPUT0', 'FP32', [-1, 32]]],
+    outputs: [['OUTPUT0', 'FP32', [-1, 32]]],
+    maxBatchSize: 4096,
+  });
+  const members = Array.from({ length: 3000 }, (_, i) =>
+    fixture.member([fp32('INPUT0', [1, 32], new Float32Array(32).fill(i))], ['OUTPUT0']),
+  );
+  expect((await fixture.run(spec, members)).outcome).toBe('ok');
+  const firsts = members.map((m) => readFp32(fixture.replies.only(m.ref.number).outputs[0])[31]);
+  expect(firsts).toEqual(members.map((_, i) => 2 * i));
+});
+
 describe('large tensors', () => {
   const COLUMNS = 150_000; // 600 KB a row
   const large = (fill: number): Tensor =>

@@ -32,16 +32,7 @@ export class SharedFile {
     if (totalBytes > REGION_BYTES) return false;
     try {
       this.#holdsTensors = true;
-      let position = inputRegion(slot);
-      // The kernel takes at most 1024 parts at a time.
-      for (let i = 0; i < parts.length; i += 1024) {
-        const some = parts.slice(i, i + 1024);
-        let bytes = 0;
-        for (const part of some) bytes += part.byteLength;
-        if (writevSync(this.fd, some, position) !== bytes) return false;
-        position += bytes;
-      }
-      return true;
+      return writevSync(this.fd, parts, inputRegion(slot)) === totalBytes;
     } catch {
       return false;
     }
