@@ -11,7 +11,9 @@ let disk: TemporaryRepository;
 let repository: LocalModelRepository;
 
 beforeEach(() => {
-  disk = temporaryModelRepository([{ name: 'a', config: 'max_batch_size: 8', versions: { 1: onnx, 10: onnx, 9: onnx }, files: { 'labels.txt': 'cat\r\ndog\n\nfish\n' } }]);
+  disk = temporaryModelRepository([
+    { name: 'a', config: 'max_batch_size: 8', versions: { 1: onnx, 10: onnx, 9: onnx }, files: { 'labels.txt': 'cat\r\ndog\n\nfish\n' } },
+  ]);
   repository = new LocalModelRepository({ roots: [disk.root] });
 });
 afterEach(() => disk.remove());
@@ -53,7 +55,11 @@ describe('reading a model', () => {
 
   test('records why a folder is no version', async () => {
     writeModelRepository(disk.root, [
-      { name: 'a', versions: { '007': onnx, v2: onnx, '99999999999999999999': onnx, warmup: {}, initial_state: {}, configs: {}, 0: onnx }, files: { 'model.onnx': onnx } },
+      {
+        name: 'a',
+        versions: { '007': onnx, v2: onnx, '99999999999999999999': onnx, warmup: {}, initial_state: {}, configs: {}, 0: onnx },
+        files: { 'model.onnx': onnx },
+      },
     ]);
     const { versions, ignored } = await read('a');
     expect(versions).toEqual(['0', '1', '9', '10']);
@@ -87,7 +93,10 @@ describe('reading a model', () => {
   });
 
   test('takes a named configuration where the model has it', async () => {
-    writeModelRepository(disk.root, [{ name: 'a', files: { 'configs/small.pbtxt': 'max_batch_size: 2' } }, { name: 'b', config: 'max_batch_size: 3' }]);
+    writeModelRepository(disk.root, [
+      { name: 'a', files: { 'configs/small.pbtxt': 'max_batch_size: 2' } },
+      { name: 'b', config: 'max_batch_size: 3' },
+    ]);
     const named = new LocalModelRepository({ roots: [disk.root], configName: 'small' });
     expect((await named.read('a'))?.configText).toMatchObject({ file: 'a/configs/small.pbtxt', config: { maxBatchSize: 2 } });
     expect((await named.read('b'))?.configText?.config.maxBatchSize).toBe(3);
@@ -130,7 +139,9 @@ describe('label files', () => {
 
   test('that are missing or elsewhere are refused', async () => {
     const a = await read('a');
-    await expect(repository.labels(a, 'nosuch.txt')).rejects.toThrow("label file 'nosuch.txt' of model 'a' does not exist in the model's folder");
+    await expect(repository.labels(a, 'nosuch.txt')).rejects.toThrow(
+      "label file 'nosuch.txt' of model 'a' does not exist in the model's folder",
+    );
     await expect(repository.labels(a, '../b/labels.txt')).rejects.toThrow(/label_filename/);
     symlinkSync('/etc/hostname', join(disk.root, 'a', 'link.txt'));
     await expect(repository.labels(a, 'link.txt')).rejects.toThrow(/leads out of the folder/);

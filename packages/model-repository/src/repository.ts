@@ -74,7 +74,8 @@ export class LocalModelRepository {
       for (const { name, isFolder } of entries) {
         if (name.startsWith('.')) continue;
         if (isFolder) models.add(name);
-        else if (/\.(?:onnx|pbtxt)$/.test(name)) ignored.push({ entry: name, reason: 'it is one level too high: a repository holds model folders' });
+        else if (/\.(?:onnx|pbtxt)$/.test(name))
+          ignored.push({ entry: name, reason: 'it is one level too high: a repository holds model folders' });
       }
     }
     return { models: [...models].sort(), ignored };
@@ -149,9 +150,13 @@ export class LocalModelRepository {
       throw new ServingError('INTERNAL', `failed to stat file ${shown}/model.onnx`, { reason: 'model_file' });
     }
     const names = (await listFolder(folder)).map((entry) => entry.name).join(', ');
-    throw new ServingError('INTERNAL', `failed to stat file ${shown}; the folder ${model.name}/${version} holds ${names === '' ? 'nothing' : names}`, {
-      reason: 'model_file',
-    });
+    throw new ServingError(
+      'INTERNAL',
+      `failed to stat file ${shown}; the folder ${model.name}/${version} holds ${names === '' ? 'nothing' : names}`,
+      {
+        reason: 'model_file',
+      },
+    );
   }
 
   /** What the version's ONNX file says about itself. @throws ServingError see {@link describeOnnxFile} */
@@ -165,9 +170,14 @@ export class LocalModelRepository {
    */
   async labels(model: RepositoryModel, filename: string): Promise<string[]> {
     const path = await safeExistingFile(model.folder, filename, 'label_filename');
-    if (path === undefined) throw new ServingError('INVALID_ARGUMENT', `label file '${filename}' of model '${model.name}' does not exist in the model's folder`);
+    if (path === undefined)
+      throw new ServingError('INVALID_ARGUMENT', `label file '${filename}' of model '${model.name}' does not exist in the model's folder`);
     const { size } = await stat(path);
-    if (size > MAX_LABEL_BYTES) throw new ServingError('INVALID_ARGUMENT', `label file '${filename}' of model '${model.name}' is larger than ${MAX_LABEL_BYTES} bytes`);
+    if (size > MAX_LABEL_BYTES)
+      throw new ServingError(
+        'INVALID_ARGUMENT',
+        `label file '${filename}' of model '${model.name}' is larger than ${MAX_LABEL_BYTES} bytes`,
+      );
     const lines = (await readFile(path, 'utf8')).split(/\r?\n/);
     if (lines.at(-1) === '') lines.pop();
     return lines;

@@ -21,10 +21,13 @@ describe('safeSegment', () => {
 });
 
 describe('safeJoin', () => {
-  test.each(ATTACKS.filter((name) => name !== 'a/./b').map((name) => [JSON.stringify(name.slice(0, 20)), name]))('refuses %s', (_shown, name) => {
-    if (name === '.') return expect(safeJoin('/r/m', name, 'file')).toBe('/r/m');
-    return expect(() => safeJoin('/r/m', name, 'file')).toThrow(/^file "/);
-  });
+  test.each(ATTACKS.filter((name) => name !== 'a/./b').map((name) => [JSON.stringify(name.slice(0, 20)), name]))(
+    'refuses %s',
+    (_shown, name) => {
+      if (name === '.') return expect(safeJoin('/r/m', name, 'file')).toBe('/r/m');
+      return expect(() => safeJoin('/r/m', name, 'file')).toThrow(/^file "/);
+    },
+  );
 
   test('joins segments', () => {
     expect(safeJoin('/r/m', 'a/b.txt', 'file')).toBe('/r/m/a/b.txt');

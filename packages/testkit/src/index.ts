@@ -19,9 +19,4 @@ export {
   type ModelShape,
   type TypedModelShape,
 } from './onnx/models.js';
-export {
-  temporaryModelRepository,
-  writeModelRepository,
-  type RepositoryModelFiles,
-  type TemporaryRepository,
-} from './repository/write.js';
+export { temporaryModelRepository, writeModelRepository, type RepositoryModelFiles, type TemporaryRepository } from './repository/write.js';

@@ -22,14 +22,20 @@ export class ModelDirectory implements ModelCatalog {
     if (latest) {
       const newest = this.records.serving(name).at(-1);
       if (newest !== undefined) return newest.served;
-      throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' has no available versions`, { reason: 'no_available_version' });
+      throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' has no available versions`, {
+        reason: 'no_available_version',
+      });
     }
     const found = record.versions.get(version);
     if (found === undefined) {
-      throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' version ${version} is not found`, { reason: 'unknown_version' });
+      throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' version ${version} is not found`, {
+        reason: 'unknown_version',
+      });
     }
     if (found.serving !== undefined) return found.serving.served;
-    throw new ServingError('UNAVAILABLE', `Request for unknown model: '${name}' version ${version} is not at ready state`, { reason: 'version_not_ready' });
+    throw new ServingError('UNAVAILABLE', `Request for unknown model: '${name}' version ${version} is not at ready state`, {
+      reason: 'version_not_ready',
+    });
   }
 
   readyVersions(name: string): readonly string[] {
@@ -40,10 +46,13 @@ export class ModelDirectory implements ModelCatalog {
     return [...this.records.all()].flatMap(({ name }) => this.records.serving(name).map(({ served }) => served));
   }
 
-  /** Every version is ready with at least one instance up; those taken out of service on request do not count. */
+  /**
+   * Every version is ready with at least one instance up; those taken out of service on request do not count. A model
+   * that could not even be read counts if it was wanted from the start: a bad load request must not make the server unready.
+   */
   allReady(): boolean {
-    for (const { name, versions, failure } of this.records.all()) {
-      if (failure !== '' && this.records.serving(name).length === 0) return false;
+    for (const { name, versions, failure, required } of this.records.all()) {
+      if (failure !== '' && required && this.records.serving(name).length === 0) return false;
       for (const { state, reason, serving } of versions.values()) {
         if (state === 'UNAVAILABLE' && reason === UNLOADED) continue;
         if (state !== 'READY' || serving === undefined || serving.instances.size === 0) return false;

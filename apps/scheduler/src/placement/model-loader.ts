@@ -64,10 +64,9 @@ export class ModelLoader {
     if (failures.length > 0) throw await this.#giveUp(model.name, started, failures);
     const old = started.map((start) => this.#route(model, start));
     const gone = this.records.serving(model.name).filter(({ served }) => !wanted.has(served.version));
-    const drained = Promise.all([
-      ...old.map((previous) => this.#retire(previous)),
-      ...gone.map((serving) => this.#takeOut(serving)),
-    ]).then(() => undefined);
+    const drained = Promise.all([...old.map((previous) => this.#retire(previous)), ...gone.map((serving) => this.#takeOut(serving))]).then(
+      () => undefined,
+    );
     for (const { version, serving } of this.records.of(model.name).versions.values()) {
       // A failed version of an earlier load that is no longer wanted is not missed.
       if (serving === undefined && !wanted.has(version)) this.#setState(model.name, version, 'UNAVAILABLE', UNLOADED);
@@ -109,9 +108,19 @@ export class ModelLoader {
   /** Makes a started version the one that answers. @returns what answered before */
   #route(model: SourceModel, { version, generation, report, loadMs }: Started): ServingVersion | undefined {
     const { config, inputs, outputs, labels, fingerprint } = version;
-    const served: ServedModel = { name: model.name, version: version.version, config, maxBatchSize: config.maxBatchSize, inputs, outputs, labels };
+    const served: ServedModel = {
+      name: model.name,
+      version: version.version,
+      config,
+      maxBatchSize: config.maxBatchSize,
+      inputs,
+      outputs,
+      labels,
+    };
     const passive = config.instanceGroup.filter((group) => group.passive).map((group) => `${group.name}_`);
-    const instances = report.instances.filter((name) => !passive.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length))));
+    const instances = report.instances.filter(
+      (name) => !passive.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length))),
+    );
     const record = this.records.version(model.name, version.version);
     const previous = record.serving;
     // The lane first: once the catalog names the version, requests may come for it.
@@ -120,7 +129,15 @@ export class ModelLoader {
     record.state = 'READY';
     record.reason = '';
     if (this.ports.statistics) this.ports.statistics.forVersion(model.name, version.version).loadDurationMs = loadMs;
-    this.emit({ model: model.name, version: version.version, state: 'READY', reason: '', warnings: [...model.warnings, ...report.warnings], instances: report.instances, loadMs });
+    this.emit({
+      model: model.name,
+      version: version.version,
+      state: 'READY',
+      reason: '',
+      warnings: [...model.warnings, ...report.warnings],
+      instances: report.instances,
+      loadMs,
+    });
     return previous;
   }
 
@@ -145,13 +162,17 @@ export class ModelLoader {
   /** Stops what a failed load started, and says why it failed. */
   async #giveUp(name: string, started: readonly Started[], failures: readonly Failed[]): Promise<ServingError> {
     await Promise.all(started.map(({ version, generation }) => this.ports.worker.unload(name, version.version, generation)));
-    for (const { version } of started) this.#fallBack(name, version.version, `unloaded, since version ${failures[0]?.version ?? ''} of the same load failed`);
+    for (const { version } of started)
+      this.#fallBack(name, version.version, `unloaded, since version ${failures[0]?.version ?? ''} of the same load failed`);
     const texts = failures.map(({ version, error }) => {
       const reason = `${CODE_WORDS[error.code] ?? error.code}: ${error.message}`;
       this.#fallBack(name, version, reason);
       return `version ${version} is at UNAVAILABLE state: ${reason};`;
     });
-    return new ServingError('INVALID_ARGUMENT', `load failed for model '${name}': ${texts.join(' ')}\n`, { reason: 'load_failed', cause: failures[0]?.error });
+    return new ServingError('INVALID_ARGUMENT', `load failed for model '${name}': ${texts.join(' ')}\n`, {
+      reason: 'load_failed',
+      cause: failures[0]?.error,
+    });
   }
 
   /** What served before goes on; without it the version is unavailable. */

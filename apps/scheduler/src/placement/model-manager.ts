@@ -50,6 +50,8 @@ export class ModelManager implements ModelCatalog, ModelControl {
   readonly #operations = new OperationQueue();
   readonly #listeners = new Set<ModelEventListener>();
   readonly #loader: ModelLoader;
+  /** Models of the start-up. */
+  readonly #required = new Set<string>();
   #started = false;
   #stopping = false;
 
@@ -69,6 +71,7 @@ export class ModelManager implements ModelCatalog, ModelControl {
   async start(): Promise<StartReport> {
     const warnings = await this.ports.source.open();
     const names = this.#startupNames();
+    for (const name of names) this.#required.add(name);
     const models = await Promise.all(
       names.map((model) => this.#load(model, undefined).then(() => undefined, toServingError).then((error) => ({ model, error }))),
     ); // prettier-ignore
@@ -81,7 +84,9 @@ export class ModelManager implements ModelCatalog, ModelControl {
     if (controlMode === 'none') return this.ports.source.names();
     if (!startupModels.includes(ALL_MODELS)) return [...new Set(startupModels)];
     if (startupModels.length > 1) {
-      throw new ServingError('INVALID_ARGUMENT', "Wildcard model name '*' must be the ONLY startup model if specified at all.", { reason: 'startup_models' });
+      throw new ServingError('INVALID_ARGUMENT', "Wildcard model name '*' must be the ONLY startup model if specified at all.", {
+        reason: 'startup_models',
+      });
     }
     return this.ports.source.names();
   }
@@ -174,12 +179,27 @@ export class ModelManager implements ModelCatalog, ModelControl {
   #loadFailure(name: string, error: ServingError): ServingError {
     if (error.reason === 'load_failed') return error;
     const unknown = error.reason === 'unknown_model' || error.reason === 'unsafe_name';
-    // A name that no repository has must not stay in the index.
-    if (!unknown) this.#records.of(name).failure = error.message.trimEnd();
-    this.#emit({ model: name, version: undefined, state: 'UNAVAILABLE', reason: error.message.trimEnd(), warnings: [], instances: [], loadMs: 0 });
+    // A name that no repository has must not stay in the index, unless the server was started for it.
+    if (!unknown || this.#required.has(name)) {
+      const record = this.#records.of(name);
+      record.failure = error.message.trimEnd();
+      record.required = this.#required.has(name);
+    }
+    this.#emit({
+      model: name,
+      version: undefined,
+      state: 'UNAVAILABLE',
+      reason: error.message.trimEnd(),
+      warnings: [],
+      instances: [],
+      loadMs: 0,
+    });
     if (error.reason === 'no_version_selected' || error.reason === 'shutting_down') return error;
     const code = error.code === 'INTERNAL' ? 'INTERNAL' : 'INVALID_ARGUMENT';
-    return new ServingError(code, `failed to load '${name}', failed to poll from model repository: ${error.message}`, { reason: error.reason, cause: error });
+    return new ServingError(code, `failed to load '${name}', failed to poll from model repository: ${error.message}`, {
+      reason: error.reason,
+      cause: error,
+    });
   }
 
   #emit(event: ModelEvent): void {
@@ -193,11 +213,15 @@ function configOverride(parameters: Readonly<Record<string, LoadParameter>>): st
   for (const [key, value] of Object.entries(parameters)) {
     if (key === 'config') {
       if (typeof value !== 'string') {
-        throw new ServingError('INVALID_ARGUMENT', `load parameter 'config' must be a string, but it is a ${typeof value}`, { reason: 'load_parameter' });
+        throw new ServingError('INVALID_ARGUMENT', `load parameter 'config' must be a string, but it is a ${typeof value}`, {
+          reason: 'load_parameter',
+        });
       }
       config = value;
     } else if (key.startsWith('file:')) {
-      throw new ServingError('INVALID_ARGUMENT', `load parameter '${key}' is not served: model files come from the model repository only`, { reason: 'load_parameter' });
+      throw new ServingError('INVALID_ARGUMENT', `load parameter '${key}' is not served: model files come from the model repository only`, {
+        reason: 'load_parameter',
+      });
     } else {
       throw new ServingError('INVALID_ARGUMENT', `unrecognized load parameter '${key}'.`, { reason: 'load_parameter' });
     }

@@ -26,6 +26,8 @@ export interface ModelRecord {
   readonly versions: Map<string, VersionRecord>;
   /** Why the last load failed before it came to any version; "" if it did not. */
   failure: string;
+  /** Whether the server was started to serve it, so that it is not ready without it. */
+  required: boolean;
 }
 
 /** The reason of a version that was taken out of service on request. */
@@ -44,7 +46,7 @@ export class ModelRecords {
   of(name: string): ModelRecord {
     let record = this.#models.get(name);
     if (record === undefined) {
-      record = { name, versions: new Map(), failure: '' };
+      record = { name, versions: new Map(), failure: '', required: false };
       this.#models.set(name, record);
     }
     return record;
@@ -67,9 +69,7 @@ export class ModelRecords {
   /** Versions of `name` that take requests, ascending. */
   serving(name: string): ServingVersion[] {
     const versions = [...(this.#models.get(name)?.versions.values() ?? [])];
-    return versions
-      .sort((a, b) => byNumber(a.version, b.version))
-      .flatMap(({ serving }) => (serving === undefined ? [] : [serving]));
+    return versions.sort((a, b) => byNumber(a.version, b.version)).flatMap(({ serving }) => (serving === undefined ? [] : [serving]));
   }
 
   /** The repository index: every name of `repository` and of the records, sorted. */

@@ -9,7 +9,8 @@ import { RepositoryModelSource } from './repository-source.js';
 
 const onnx = identityModel({ datatype: 'FP32', dims: [4] });
 const scale = (factor: number): Uint8Array => scaleModel({ dims: [4], factor });
-const IO = 'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\noutput [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n';
+const IO =
+  'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\noutput [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n';
 
 let disk: TemporaryRepository;
 let source: RepositoryModelSource;
@@ -48,7 +49,11 @@ describe('reading', () => {
 
   test('versions by policy, absent and ignored ones as warnings', async () => {
     writeModelRepository(disk.root, [
-      { name: 'v', config: `max_batch_size: 8\n${IO}version_policy { specific { versions: [ 1, 3, 7 ] } }\noptimization { eager_batching: true }`, versions: { 1: scale(2), 2: scale(3), 3: scale(5), '04': onnx } },
+      {
+        name: 'v',
+        config: `max_batch_size: 8\n${IO}version_policy { specific { versions: [ 1, 3, 7 ] } }\noptimization { eager_batching: true }`,
+        versions: { 1: scale(2), 2: scale(3), 3: scale(5), '04': onnx },
+      },
     ]);
     const model = await read('v');
     expect(model.versions.map(({ version, ok }) => [version, ok])).toEqual([['1', true], ['3', true]]); // prettier-ignore
@@ -85,12 +90,18 @@ describe('faults', () => {
   });
 
   test('against the model file belong to their version', async () => {
-    writeModelRepository(disk.root, [{ name: 'bad', config: `max_batch_size: 8\n${IO.replace('dims: [ 4 ]', 'dims: [ 5 ]')}`, versions: { 1: onnx } }]);
-    expect(errorOf(only(await read('bad')))).toMatch(/^model 'bad', tensor 'INPUT0': the model expects 2 dimensions .*\(set dims: \[ 4 \]\) \[bad\/config.pbtxt:2:47 input\[0\].dims\]$/);
+    writeModelRepository(disk.root, [
+      { name: 'bad', config: `max_batch_size: 8\n${IO.replace('dims: [ 4 ]', 'dims: [ 5 ]')}`, versions: { 1: onnx } },
+    ]);
+    expect(errorOf(only(await read('bad')))).toMatch(
+      /^model 'bad', tensor 'INPUT0': the model expects 2 dimensions .*\(set dims: \[ 4 \]\) \[bad\/config.pbtxt:2:47 input\[0\].dims\]$/,
+    );
   });
 
   test('of one version leave the others alone', async () => {
-    writeModelRepository(disk.root, [{ name: 'v', config: `max_batch_size: 8\n${IO}version_policy { all { } }`, versions: { 1: onnx, 2: Uint8Array.of(1, 2, 3), 3: {} } }]);
+    writeModelRepository(disk.root, [
+      { name: 'v', config: `max_batch_size: 8\n${IO}version_policy { all { } }`, versions: { 1: onnx, 2: Uint8Array.of(1, 2, 3), 3: {} } },
+    ]);
     const { versions } = await read('v');
     expect(versions.map(({ ok }) => ok)).toEqual([true, false, false]);
     expect(errorOf(versions[1] as SourceVersion)).toMatch(/^Load model from v\/2\/model.onnx failed:Protobuf parsing failed/);
@@ -99,11 +110,16 @@ describe('faults', () => {
 
   test('a backend that is not served is refused before its file is read', async () => {
     writeModelRepository(disk.root, [{ name: 'py', config: 'backend: "python"', versions: { 1: { 'model.py': '' } } }]);
-    expect(errorOf(only(await read('py')))).toMatch(/^unable to find backend library for backend 'python'.* \(this server has the backend onnxruntime only\)/);
+    expect(errorOf(only(await read('py')))).toMatch(
+      /^unable to find backend library for backend 'python'.* \(this server has the backend onnxruntime only\)/,
+    );
   });
 
   test('never show where the repository lies', async () => {
-    writeModelRepository(disk.root, [{ name: 'a', versions: { 1: Uint8Array.of(1) } }, { name: 'b', config: 'x', versions: { 1: onnx } }]);
+    writeModelRepository(disk.root, [
+      { name: 'a', versions: { 1: Uint8Array.of(1) } },
+      { name: 'b', config: 'x', versions: { 1: onnx } },
+    ]);
     const texts = [errorOf(only(await read('a'))), await source.read('b', undefined).then(() => '', (error: Error) => error.message)]; // prettier-ignore
     for (const text of texts) expect(text).not.toContain(disk.root);
   });
@@ -114,12 +130,17 @@ describe('a configuration given with the load', () => {
     writeModelRepository(disk.root, [{ name: 'm', config: 'broken {', versions: { 1: scale(2), 2: scale(3) } }]);
     const model = await read('m', '{"max_batch_size": 2, "version_policy": {"all": {}}}');
     expect(model.versions.map((version) => version.ok && version.config.maxBatchSize)).toEqual([2, 2]);
-    await expect(source.read('m', '{"max_batch_size": -2}')).rejects.toThrow("'max_batch_size' must be non-negative value for m (found -2) [max_batch_size]");
+    await expect(source.read('m', '{"max_batch_size": -2}')).rejects.toThrow(
+      "'max_batch_size' must be non-negative value for m (found -2) [max_batch_size]",
+    );
   });
 
   test.each(['x', '', '{"foo": 1}', '[]'])('%j is refused', async (text) => {
     writeModelRepository(disk.root, [{ name: 'm', versions: { 1: onnx } }]);
-    await expect(source.read('m', text)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining("'config' is no model configuration in JSON") });
+    await expect(source.read('m', text)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining("'config' is no model configuration in JSON"),
+    });
   });
 });
 

@@ -43,7 +43,10 @@ function writtenAsJson(json: string): Written {
     };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new ServingError('INVALID_ARGUMENT', `the load parameter 'config' is no model configuration in JSON: ${why}`, { reason: 'config_syntax', cause });
+    throw new ServingError('INVALID_ARGUMENT', `the load parameter 'config' is no model configuration in JSON: ${why}`, {
+      reason: 'config_syntax',
+      cause,
+    });
   }
 }
 
@@ -102,12 +105,22 @@ export class RepositoryModelSource implements ModelSource {
     try {
       const options: FinishOptions = { ...this.#options, maxBatchSizeStated: written.statesMaxBatchSize };
       // A backend that is not served has no file this server could read.
-      const modelPath = prepared.backend === 'onnxruntime' ? await this.repository.modelFile(model, version, prepared.defaultModelFilename) : '';
+      const modelPath =
+        prepared.backend === 'onnxruntime' ? await this.repository.modelFile(model, version, prepared.defaultModelFilename) : '';
       const file = modelPath === '' ? undefined : await this.repository.describe(model, version, modelPath);
       const finished = finishConfig(prepared, file, options);
       if (!finished.ok) throw refusal(finished.issues, written.text);
       const labels = await this.#labels(model, finished.config);
-      return { version, fingerprint, ok: true, modelPath, labels, config: finished.config, inputs: finished.inputs, outputs: finished.outputs };
+      return {
+        version,
+        fingerprint,
+        ok: true,
+        modelPath,
+        labels,
+        config: finished.config,
+        inputs: finished.inputs,
+        outputs: finished.outputs,
+      };
     } catch (error) {
       return { version, fingerprint, ok: false, error: toServingError(error) };
     }

@@ -3,7 +3,12 @@ import type { ModelFileDescription, ModelFileTensor, TensorSpec } from '@pacelin
 import type { ModelConfig, ModelInput, ModelOutput } from '@paceline/protocol/model-config';
 import { wireDataType } from './datatype.js';
 
-function describeTensor(tensor: ModelInput | ModelOutput, optional: boolean, batching: boolean, file: ModelFileTensor | undefined): TensorSpec {
+function describeTensor(
+  tensor: ModelInput | ModelOutput,
+  optional: boolean,
+  batching: boolean,
+  file: ModelFileTensor | undefined,
+): TensorSpec {
   const lead = batching ? [-1] : [];
   const shape = [...lead, ...tensor.dims.map(Number)];
   const spec = { name: tensor.name, datatype: wireDataType(tensor.dataType) ?? 'FP32', shape, optional };

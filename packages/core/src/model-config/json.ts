@@ -62,7 +62,10 @@ export function modelConfigToJson(config: ModelConfig): JsonObject {
   for (const path of NUMBER_PATHS) json = withNumbers(json, path);
   if (!isObject(json)) return {};
   const ordered = inOrder(json, KEY_ORDER);
-  for (const [key, order] of [['instance_group', GROUP_KEY_ORDER], ['output', OUTPUT_KEY_ORDER]] as const) {
+  for (const [key, order] of [
+    ['instance_group', GROUP_KEY_ORDER],
+    ['output', OUTPUT_KEY_ORDER],
+  ] as const) {
     const items = ordered[key];
     if (Array.isArray(items)) ordered[key] = items.map((item) => (isObject(item) ? inOrder(item, order) : item));
   }

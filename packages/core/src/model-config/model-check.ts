@@ -48,7 +48,14 @@ function checkShape(tensor: ModelInput | ModelOutput, at: string, file: ModelFil
     shapeHint(file.shape, batching)); // prettier-ignore
 }
 
-function checkTensor(direction: Direction, tensor: ModelInput | ModelOutput, index: number, file: ModelFileTensor, config: ModelConfig, issues: IssueList): void {
+function checkTensor(
+  direction: Direction,
+  tensor: ModelInput | ModelOutput,
+  index: number,
+  file: ModelFileTensor,
+  config: ModelConfig,
+  issues: IssueList,
+): void {
   const at = `${direction}[${index}]`;
   if (file.datatype === undefined) {
     issues.add(`${at}.data_type`, `unsupported datatype ${file.elementType} for ${direction} '${tensor.name}' for model '${config.name}'`);

@@ -71,7 +71,9 @@ describe('JSON form', () => {
       preserve_ordering: false,
       priority_levels: 3,
       default_priority_level: 2,
-      priority_queue_policy: { '3': { timeout_action: 'REJECT', default_timeout_microseconds: 7, allow_timeout_override: false, max_queue_size: 2 } },
+      priority_queue_policy: {
+        '3': { timeout_action: 'REJECT', default_timeout_microseconds: 7, allow_timeout_override: false, max_queue_size: 2 },
+      },
     });
     expect(json).toMatchObject({ batch_input: [], metric_tags: {}, default_model_filename: '', runtime: '' });
   });
@@ -94,12 +96,18 @@ describe('JSON form', () => {
 
   test('reads back what it writes, and numbers and strings alike', () => {
     expect(modelConfigFromJson(JSON.stringify(json)).input[0]?.dims).toEqual([-1n, 6n]);
-    expect(modelConfigFromJson('{"max_batch_size": 8, "version_policy": {"specific": {"versions": ["2", 3]}}}').versionPolicy?.policyChoice.value).toMatchObject({ versions: [2n, 3n] });
+    expect(
+      modelConfigFromJson('{"max_batch_size": 8, "version_policy": {"specific": {"versions": ["2", 3]}}}').versionPolicy?.policyChoice
+        .value,
+    ).toMatchObject({ versions: [2n, 3n] });
   });
 
-  test.each(['x', '[]', '5', '{"foo": 1}', '{"max_batch_size": "eight"}', '{"input": [{"data_type": "TYPE_NOPE"}]}'])('refuses %s', (text) => {
-    expect(() => modelConfigFromJson(text)).toThrow();
-  });
+  test.each(['x', '[]', '5', '{"foo": 1}', '{"max_batch_size": "eight"}', '{"input": [{"data_type": "TYPE_NOPE"}]}'])(
+    'refuses %s',
+    (text) => {
+      expect(() => modelConfigFromJson(text)).toThrow();
+    },
+  );
 
   test('knows whether a field is stated', () => {
     expect(jsonStates('{"max_batch_size": 0}', 'max_batch_size', 'maxBatchSize')).toBe(true);
@@ -110,10 +118,20 @@ describe('JSON form', () => {
 
 describe('mapShape', () => {
   test.each([
-    [[5, 6], [-1, 6], [-1, 2, 3], [5, 2, 3]],
+    [
+      [5, 6],
+      [-1, 6],
+      [-1, 2, 3],
+      [5, 2, 3],
+    ],
     [[5, 1], [-1, 1], [-1], [5]],
     [[1], [1], [], []],
-    [[3, 7, 4, 9], [-1, -1, 4, -1], [-1, -1, 2, 2, -1], [3, 7, 2, 2, 9]],
+    [
+      [3, 7, 4, 9],
+      [-1, -1, 4, -1],
+      [-1, -1, 2, 2, -1],
+      [3, 7, 2, 2, 9],
+    ],
   ])('%j in the form %j becomes %j', (actual, from, to, expected) => {
     expect(mapShape(actual, from, to)).toEqual(expected);
     expect(mapShape(expected, to, from)).toEqual(actual);

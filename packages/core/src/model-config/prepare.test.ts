@@ -1,125 +1,9 @@
-// Configurations through both stages: what is filled in, what is refused, with which words, and what clients then see.
+// Configurations through both stages: what is refused, with which words, and where.
 import { describe, expect, test } from '@jest/globals';
 import { fromText } from '@bufbuild/protobuf/txtpb';
-import type { ModelFileDescription, ModelFileTensor } from '@paceline/protocol';
 import { ModelConfigSchema } from '@paceline/protocol/model-config';
-import type { DataType } from '@paceline/tensor';
-import type { ConfigIssue } from './issue.js';
-import { modelConfigToJson } from './json.js';
-import { finishConfig, prepareConfig, type FinishedConfig } from './prepare.js';
-
-const tensor = (name: string, shape: number[] | undefined, datatype: DataType | undefined = 'FP32', extra: Partial<ModelFileTensor> = {}): ModelFileTensor => ({
-  name, datatype, elementType: 'FLOAT', shape, hasDefault: false, ...extra,
-}); // prettier-ignore
-
-function file(inputs: ModelFileTensor[], outputs: ModelFileTensor[]): ModelFileDescription {
-  return { inputs, outputs, irVersion: 8, opsets: { '': 17 }, producer: '', metadata: {} };
-}
-
-/** The model of most tests: FP32 [b,4] → [b,4]. */
-const batching = file([tensor('IN', [-1, 4])], [tensor('OUT', [-1, 4])]);
-const IO = 'input [ { name: "IN" data_type: TYPE_FP32 dims: [ 4 ] } ] output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 4 ] } ]';
-
-function judge(text: string | undefined, description: ModelFileDescription, files = ['model.onnx']): FinishedConfig | readonly ConfigIssue[] {
-  const config = text === undefined ? undefined : fromText(ModelConfigSchema, text);
-  const prepared = prepareConfig({ model: 'm', config, files });
-  if (!prepared.ok) return prepared.issues;
-  const options = { maxBatchSizeStated: text?.includes('max_batch_size') ?? false, defaultMaxBatchSize: 4, cpuInstanceCount: 2 };
-  const finished = finishConfig(prepared.config, description, options);
-  return finished.ok ? finished : finished.issues;
-}
-
-function accepted(text: string | undefined, description: ModelFileDescription): FinishedConfig {
-  const result = judge(text, description);
-  if (!('config' in result)) throw new Error(`refused: ${JSON.stringify(result)}`);
-  return result;
-}
-
-function refused(text: string | undefined, description: ModelFileDescription, files?: string[]): readonly ConfigIssue[] {
-  const result = judge(text, description, files);
-  if ('config' in result) throw new Error('accepted');
-  return result;
-}
-
-describe('completion from the model file', () => {
-  test('of a model without configuration that can batch', () => {
-    const { config, inputs, outputs } = accepted(undefined, batching);
-    const json = modelConfigToJson(config);
-    expect(json).toMatchObject({
-      name: 'm',
-      platform: 'onnxruntime_onnx',
-      backend: 'onnxruntime',
-      default_model_filename: 'model.onnx',
-      version_policy: { latest: { num_versions: 1 } },
-      max_batch_size: 4,
-      dynamic_batching: { preferred_batch_size: [4] },
-      instance_group: [{ name: 'm', kind: 'KIND_CPU', count: 2 }],
-      optimization: { input_pinned_memory: { enable: true }, output_pinned_memory: { enable: true } },
-    });
-    expect(inputs).toEqual([{ name: 'IN', datatype: 'FP32', shape: [-1, 4], optional: false }]);
-    expect(outputs).toEqual([{ name: 'OUT', datatype: 'FP32', shape: [-1, 4], optional: false }]);
-  });
-
-  test('of a model with a fixed first dimension: no batching', () => {
-    const { config, inputs } = accepted(undefined, file([tensor('IN', [2, 2], 'INT64')], [tensor('OUT', [2, 2], 'INT64')]));
-    expect(config.maxBatchSize).toBe(0);
-    expect(config.schedulingChoice.case).toBeUndefined();
-    expect(inputs[0]?.shape).toEqual([2, 2]);
-  });
-
-  test('one output without a variable first dimension is enough not to batch', () => {
-    const { config } = accepted(undefined, file([tensor('IN', [-1, 4])], [tensor('OUT', [-1, 4]), tensor('STATE', [2])]));
-    expect(config.maxBatchSize).toBe(0);
-  });
-
-  test('a stated max_batch_size is never changed, be it 0', () => {
-    expect(accepted('max_batch_size: 0', batching).config.maxBatchSize).toBe(0);
-    expect(accepted('max_batch_size: 0', batching).inputs[0]?.shape).toEqual([-1, 4]);
-    const two = accepted('max_batch_size: 2', batching);
-    expect(modelConfigToJson(two.config)).toMatchObject({ max_batch_size: 2, dynamic_batching: { preferred_batch_size: [2] } });
-    const one = accepted('max_batch_size: 1', batching);
-    expect(one.config.schedulingChoice.case).toBeUndefined();
-  });
-
-  test('nothing is completed, and no batcher added, where inputs and outputs are written', () => {
-    const { config } = accepted(`max_batch_size: 8 ${IO}`, batching);
-    expect(config.schedulingChoice.case).toBeUndefined();
-    expect(accepted(IO.replace(/\[ 4 \]/g, '[ -1, 4 ]'), batching).config.maxBatchSize).toBe(0);
-  });
-
-  test('outputs alone are completed beside written inputs', () => {
-    const { outputs } = accepted('max_batch_size: 8 input { name: "IN" data_type: TYPE_FP32 dims: [ 4 ] }', batching);
-    expect(outputs.map(({ name }) => name)).toEqual(['OUT']);
-  });
-
-  test('a max_batch_size that the model cannot have is refused with the line to write', () => {
-    const [issue] = refused('max_batch_size: 8', file([tensor('IN', [1, 3])], [tensor('OUT', [1, 3])]));
-    expect(issue).toMatchObject({ path: 'max_batch_size', hint: expect.stringContaining("'IN' [1,3] is not variable: set max_batch_size: 0") });
-    expect(issue?.message).toBe("autofill failed for model 'm': model does not support batching while non-zero max_batch_size is specified");
-  });
-
-  test('one value a row and values of rank 0 get a shape clients can send', () => {
-    const rows = accepted(undefined, file([tensor('IN', [-1])], [tensor('OUT', [-1])]));
-    expect(rows.inputs[0]).toMatchObject({ shape: [-1, 1], modelShape: [-1] });
-    const scalar = accepted(undefined, file([tensor('IN', [2]), tensor('RATE', [], 'INT64')], [tensor('OUT', [2])]));
-    expect(scalar.inputs[1]).toMatchObject({ shape: [1], modelShape: [] });
-  });
-
-  test('inputs with a default in the file are left out', () => {
-    const { inputs } = accepted(undefined, file([tensor('IN', [-1, 4]), tensor('W', [4], 'FP32', { hasDefault: true })], [tensor('OUT', [-1, 4])]));
-    expect(inputs.map(({ name }) => name)).toEqual(['IN']);
-  });
-
-  test('types that the protocol or the backend does not have are refused by name', () => {
-    const issues = refused(undefined, file([tensor('IN', [4], undefined, { datatype: undefined, elementType: 'FLOAT8E4M3FN' })], [tensor('OUT', [4], 'BF16', { elementType: 'BFLOAT16' })]));
-    expect(issues.map(({ message }) => message)).toEqual(
-      expect.arrayContaining([
-        "unsupported datatype FLOAT8E4M3FN for input 'IN' for model 'm'",
-        "unsupported datatype BFLOAT16 for output 'OUT' for model 'm'",
-      ]),
-    );
-  });
-});
+import { prepareConfig } from './prepare.js';
+import { accepted, batching, file, IO, refused, tensor } from './testing/judge.js';
 
 describe('name, backend and platform', () => {
   const first = (text: string, files?: string[]): string | undefined => refused(text, batching, files)[0]?.message;
@@ -130,7 +14,11 @@ describe('name, backend and platform', () => {
   });
 
   test('a written model file name ending in .onnx says it by itself', () => {
-    const prepared = prepareConfig({ model: 'm', config: fromText(ModelConfigSchema, 'default_model_filename: "rec.onnx"'), files: ['rec.onnx'] });
+    const prepared = prepareConfig({
+      model: 'm',
+      config: fromText(ModelConfigSchema, 'default_model_filename: "rec.onnx"'),
+      files: ['rec.onnx'],
+    });
     expect(prepared).toMatchObject({ ok: true, config: { backend: 'onnxruntime', defaultModelFilename: 'rec.onnx' } });
   });
 
@@ -146,7 +34,10 @@ describe('name, backend and platform', () => {
     ['platform: "zzz"', "unexpected platform type 'zzz' for m"],
     ['platform: "onnxruntime_onnx" backend: "python"', "unexpected 'platform' and 'backend' pair, got:onnxruntime_onnx, python"],
     ['backend: "python"', "unable to find backend library for backend 'python', try specifying runtime on the model configuration."],
-    ['platform: "tensorrt_plan"', "unable to find backend library for backend 'tensorrt', try specifying runtime on the model configuration."],
+    [
+      'platform: "tensorrt_plan"',
+      "unable to find backend library for backend 'tensorrt', try specifying runtime on the model configuration.",
+    ],
     ['platform: "ensemble"', 'ensemble scheduling must be set for ensemble m whose platform is ensemble'],
   ])('%s is refused', (text, message) => {
     expect(first(text)).toBe(message);
@@ -187,7 +78,9 @@ describe('scheduling', () => {
   }); // prettier-ignore
 
   test('dynamic batching without a batch dimension is accepted, as in Triton', () => {
-    expect(accepted(`max_batch_size: 0 dynamic_batching { } ${IO}`, file([tensor('IN', [4])], [tensor('OUT', [4])])).config.maxBatchSize).toBe(0);
+    expect(
+      accepted(`max_batch_size: 0 dynamic_batching { } ${IO}`, file([tensor('IN', [4])], [tensor('OUT', [4])])).config.maxBatchSize,
+    ).toBe(0);
   });
 
   test('all issues of a text are reported together', () => {
@@ -241,12 +134,18 @@ describe('inputs and outputs by themselves', () => {
   }); // prettier-ignore
 
   test('an empty reshape without batching', () => {
-    const [issue] = refused('max_batch_size: 0 input { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] reshape { } } output { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] }', batching);
-    expect(issue?.message).toBe("model input 'IN' cannot have empty reshape for non-batching model as scalar tensors are not supported for m");
+    const [issue] = refused(
+      'max_batch_size: 0 input { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] reshape { } } output { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] }',
+      batching,
+    );
+    expect(issue?.message).toBe(
+      "model input 'IN' cannot have empty reshape for non-batching model as scalar tensors are not supported for m",
+    );
   });
 
   test('outputs are judged alike, and names may not repeat', () => {
-    const io = 'input { name: "IN" data_type: TYPE_FP32 dims: [ 4 ] } output { name: "OUT" dims: [ 4 ] } output { name: "OUT" data_type: TYPE_FP32 dims: [ 4 ] }';
+    const io =
+      'input { name: "IN" data_type: TYPE_FP32 dims: [ 4 ] } output { name: "OUT" dims: [ 4 ] } output { name: "OUT" data_type: TYPE_FP32 dims: [ 4 ] }';
     expect(refused(`max_batch_size: 8 ${io}`, batching).map(({ message }) => message)).toEqual([
       "model output 'OUT' must specify 'data_type' for m",
       "model output 'OUT' is specified twice for m",
@@ -274,7 +173,9 @@ describe('against the model file', () => {
 
   test('without batching the configuration shape stands alone', () => {
     const [issue] = refused(`max_batch_size: 0 ${IO}`, file([tensor('IN', [1, 4])], [tensor('OUT', [4])]));
-    expect(issue?.message).toBe("model 'm', tensor 'IN': the model expects 2 dimensions (shape [1,4]) but the model configuration specifies 1 dimensions (shape [4])");
+    expect(issue?.message).toBe(
+      "model 'm', tensor 'IN': the model expects 2 dimensions (shape [1,4]) but the model configuration specifies 1 dimensions (shape [4])",
+    );
     expect(issue?.hint).toBe('set dims: [ 1, 4 ]');
   });
 
@@ -282,14 +183,17 @@ describe('against the model file', () => {
     const [issue] = refused(`max_batch_size: 8 ${IO}`, file([tensor('IN', [1, 3, 512, 512])], [tensor('OUT', [-1, 4])]));
     expect(issue).toMatchObject({
       path: 'max_batch_size',
-      message: "model 'm', tensor 'IN': for the model to support batching the shape should have at least 1 dimension and the first dimension must be -1; but shape expected by the model is [1,3,512,512]",
+      message:
+        "model 'm', tensor 'IN': for the model to support batching the shape should have at least 1 dimension and the first dimension must be -1; but shape expected by the model is [1,3,512,512]",
       hint: "the model's first dimension is fixed to 1: set max_batch_size: 0 and dims: [ 1, 3, 512, 512 ]",
     });
   });
 
   test('one value a row needs a reshape and the hint says so', () => {
     const rows = file([tensor('IN', [-1])], [tensor('OUT', [-1, 4])]);
-    expect(refused(input('{ name: "IN" data_type: TYPE_FP32 dims: [ 1 ] }'), rows)[0]?.hint).toBe('set dims: [ 1 ] and reshape: { shape: [ ] }');
+    expect(refused(input('{ name: "IN" data_type: TYPE_FP32 dims: [ 1 ] }'), rows)[0]?.hint).toBe(
+      'set dims: [ 1 ] and reshape: { shape: [ ] }',
+    );
     expect(accepted(input('{ name: "IN" data_type: TYPE_FP32 dims: [ 1 ] reshape { } }'), rows).inputs[0]?.modelShape).toEqual([-1]);
   });
 
@@ -310,6 +214,8 @@ describe('against the model file', () => {
   });
 
   test('a configuration may leave outputs of the file out', () => {
-    expect(accepted(`max_batch_size: 8 ${IO}`, file([tensor('IN', [-1, 4])], [tensor('OUT', [-1, 4]), tensor('MORE', [-1])])).outputs).toHaveLength(1);
+    expect(
+      accepted(`max_batch_size: 8 ${IO}`, file([tensor('IN', [-1, 4])], [tensor('OUT', [-1, 4]), tensor('MORE', [-1])])).outputs,
+    ).toHaveLength(1);
   });
 });

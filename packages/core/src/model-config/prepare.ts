@@ -53,7 +53,11 @@ export interface FinishedConfig {
  * @param prepared from stage one
  * @param file undefined when the backend is not served, which is then the only issue
  */
-export function finishConfig(prepared: ModelConfig, file: ModelFileDescription | undefined, options: FinishOptions): Judged<FinishedConfig> {
+export function finishConfig(
+  prepared: ModelConfig,
+  file: ModelFileDescription | undefined,
+  options: FinishOptions,
+): Judged<FinishedConfig> {
   const config = clone(ModelConfigSchema, prepared);
   const issues = new IssueList();
   checkBackend(config, issues);

@@ -12,7 +12,13 @@ function fixedProducts(dims: readonly bigint[]): bigint[] {
   return products;
 }
 
-function checkReshape(direction: 'input' | 'output', tensor: ModelInput | ModelOutput, index: number, config: ModelConfig, issues: IssueList): void {
+function checkReshape(
+  direction: 'input' | 'output',
+  tensor: ModelInput | ModelOutput,
+  index: number,
+  config: ModelConfig,
+  issues: IssueList,
+): void {
   if (tensor.reshape === undefined) return;
   const at = `${direction}[${index}].reshape`;
   const subject = `model ${direction} '${tensor.name}'`;

@@ -1,5 +1,11 @@
 /** Judges the inputs and outputs of a configuration by themselves, before they are compared with the model file. */
-import { DataType, ModelInput_Format as Format, type ModelConfig, type ModelInput, type ModelOutput } from '@paceline/protocol/model-config';
+import {
+  DataType,
+  ModelInput_Format as Format,
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+} from '@paceline/protocol/model-config';
 import { configDataTypeName, isServedDataType, wireDataType } from './datatype.js';
 import type { IssueList } from './issue.js';
 
@@ -30,7 +36,10 @@ function checkTensor(direction: Direction, tensor: ModelInput | ModelOutput, ind
   if (tensor.dataType === DataType.TYPE_INVALID) {
     issues.add(tensor.name === '' ? at : `${at}.data_type`, `${subject} must specify 'data_type' for ${model}`);
   } else if (wire === undefined || !isServedDataType(wire)) {
-    issues.add(`${at}.data_type`, `unsupported datatype ${configDataTypeName(tensor.dataType)} for ${direction} '${tensor.name}' for model '${model}'`);
+    issues.add(
+      `${at}.data_type`,
+      `unsupported datatype ${configDataTypeName(tensor.dataType)} for ${direction} '${tensor.name}' for model '${model}'`,
+    );
   }
   checkDims(tensor.dims, `${at}.dims`, subject, model, issues);
 }
@@ -44,7 +53,8 @@ function checkFormat(input: ModelInput, index: number, model: string, issues: Is
 function checkNames(direction: Direction, tensors: readonly { readonly name: string }[], model: string, issues: IssueList): void {
   const seen = new Set<string>();
   tensors.forEach(({ name }, i) => {
-    if (name !== '' && seen.has(name)) issues.add(`${direction}[${i}].name`, `model ${direction} '${name}' is specified twice for ${model}`);
+    if (name !== '' && seen.has(name))
+      issues.add(`${direction}[${i}].name`, `model ${direction} '${name}' is specified twice for ${model}`);
     seen.add(name);
   });
 }

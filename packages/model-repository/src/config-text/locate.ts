@@ -101,17 +101,26 @@ class Locator {
     if (close !== undefined) this.#fault(path, this.#token, `'${close}'`, 'a brace that was opened is never closed');
   }
 
-  #fieldNamed(field: DescField, name: Token, prefix: string, counts: Map<string, number>, oneofs: Map<string, string>, depth: number): void {
+  #fieldNamed(
+    field: DescField,
+    name: Token,
+    prefix: string,
+    counts: Map<string, number>,
+    oneofs: Map<string, string>,
+    depth: number,
+  ): void {
     const path = prefix === '' ? field.name : `${prefix}.${field.name}`;
     const repeated = field.fieldKind === 'list' || field.fieldKind === 'map';
     const seen = counts.get(field.name) ?? 0;
     if (!repeated && seen > 0) this.#fault(path, name, `${field.name} once`, 'it is set a second time here');
     const rival = field.oneof === undefined ? undefined : oneofs.get(field.oneof.name);
-    if (rival !== undefined && rival !== field.name) this.#fault(path, name, `one of ${rival} and ${field.name}`, 'they exclude each other');
+    if (rival !== undefined && rival !== field.name)
+      this.#fault(path, name, `one of ${rival} and ${field.name}`, 'they exclude each other');
     if (field.oneof !== undefined) oneofs.set(field.oneof.name, field.name);
     if (!this.places.has(path)) this.places.set(path, name);
     const colon = this.#skip(':');
-    const isMessage = field.fieldKind === 'message' || field.fieldKind === 'map' || (field.fieldKind === 'list' && field.listKind === 'message');
+    const isMessage =
+      field.fieldKind === 'message' || field.fieldKind === 'map' || (field.fieldKind === 'list' && field.listKind === 'message');
     if (!colon && !isMessage) this.#fault(path, this.#token, `':' after ${field.name}`);
     if (repeated && this.#skip('[')) {
       let index = seen;
@@ -191,7 +200,8 @@ class Locator {
     const good = (token.kind === 'identifier' && names.includes(token.text)) || (token.kind === 'number' && INTEGER.test(token.text));
     if (!good) {
       const suggestion = nearest(token.text.replace(/^["']|["']$/g, ''), names);
-      const hint = token.kind === 'string' ? `write it without quotes: ${suggestion ?? names[0] ?? ''}` : suggestion && `did you mean ${suggestion}?`;
+      const hint =
+        token.kind === 'string' ? `write it without quotes: ${suggestion ?? names[0] ?? ''}` : suggestion && `did you mean ${suggestion}?`;
       this.#fault(path, token, `one of ${names.join(', ')}`, hint);
     }
     this.#skipValue();
@@ -200,7 +210,8 @@ class Locator {
   #scalar(type: ScalarType, path: string): void {
     const token = this.#token;
     if (STRINGS.includes(type)) {
-      if (token.kind !== 'string') this.#fault(path, token, 'a string in quotes', token.kind === 'identifier' ? `write "${token.text}"` : undefined);
+      if (token.kind !== 'string')
+        this.#fault(path, token, 'a string in quotes', token.kind === 'identifier' ? `write "${token.text}"` : undefined);
       // Neighbouring strings are one string.
       while (this.#token.kind === 'string' && this.tokens[this.#at + 1]?.kind === 'string') this.#at += 1;
     } else if (type === BOOL) {

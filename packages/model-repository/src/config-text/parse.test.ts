@@ -50,7 +50,9 @@ describe('one fault', () => {
 
 describe('several faults', () => {
   test('are all reported', () => {
-    const lines = faults('max_batch_sizes: 8\ninput [\n  { name: a data_type: TYPE_FP33 },\n  { dims: [ 1, y ] }\n]\noutput { nam: "b" }\n');
+    const lines = faults(
+      'max_batch_sizes: 8\ninput [\n  { name: a data_type: TYPE_FP33 },\n  { dims: [ 1, y ] }\n]\noutput { nam: "b" }\n',
+    );
     expect(lines.map((line) => /^m\/config.pbtxt:(\d+:\d+):/.exec(line)?.[1])).toEqual(['1:1', '3:11', '3:24', '4:16', '6:10']);
   });
 
@@ -78,7 +80,11 @@ dynamic_batching { priority_levels: 0x10 default_priority_level: 010 }
   );
 
   test('is parsed', () => {
-    expect(text.config).toMatchObject({ name: 'm', input: [{ dims: [1n, 2n] }, { dims: [3n, 4n] }], parameters: { k: { stringValue: 'one two' } } });
+    expect(text.config).toMatchObject({
+      name: 'm',
+      input: [{ dims: [1n, 2n] }, { dims: [3n, 4n] }],
+      parameters: { k: { stringValue: 'one two' } },
+    });
     expect(text.config.schedulingChoice.value).toMatchObject({ priorityLevels: 16n, defaultPriorityLevel: 8n });
   });
 

@@ -3,7 +3,15 @@ import { closeSync, openSync, symlinkSync, truncateSync, writeFileSync, writeSyn
 import { join } from 'node:path';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { identityModel, matmulModel, onnxModel, optionalInputModel, slowModel, temporaryModelRepository, type TemporaryRepository } from '@paceline/testkit';
+import {
+  identityModel,
+  matmulModel,
+  onnxModel,
+  optionalInputModel,
+  slowModel,
+  temporaryModelRepository,
+  type TemporaryRepository,
+} from '@paceline/testkit';
 import { DATA_TYPES } from '@paceline/tensor';
 import { describeOnnxFile } from './describe.js';
 
@@ -41,7 +49,10 @@ describe('description', () => {
   });
 
   test('marks inputs that have a default, and does not mind graphs inside nodes', async () => {
-    expect((await describeBytes(optionalInputModel({ dims: [2], fallback: 1 }))).inputs.map(({ hasDefault }) => hasDefault)).toEqual([false, true]);
+    expect((await describeBytes(optionalInputModel({ dims: [2], fallback: 1 }))).inputs.map(({ hasDefault }) => hasDefault)).toEqual([
+      false,
+      true,
+    ]);
     expect((await describeBytes(slowModel({ size: 4 }))).inputs.map(({ name }) => name)).toEqual(['INPUT0', 'ITERS']);
   });
 
@@ -109,7 +120,8 @@ describe('external data', () => {
   const inGraph = (location: string): Uint8Array => field(7, field(5, external(location)));
   const inNode = (location: string): Uint8Array => field(7, field(1, field(5, field(5, external(location)))));
   const inSubgraph = (location: string): Uint8Array => field(7, field(1, field(5, field(6, field(5, external(location))))));
-  const inFunction = (location: string): Uint8Array => join2(field(7, text(2, 'g')), field(25, field(7, field(5, field(10, external(location))))));
+  const inFunction = (location: string): Uint8Array =>
+    join2(field(7, text(2, 'g')), field(25, field(7, field(5, field(10, external(location))))));
 
   test('beside the model is fine, missing is not', async () => {
     writeFileSync(join(disk.root, 'weights.bin'), '');

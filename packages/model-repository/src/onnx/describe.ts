@@ -11,7 +11,13 @@ import { MalformedFileError, siftModel } from './sieve.js';
 function describeValue(value: ValueInfo, hasDefault: boolean): ModelFileTensor {
   const type = value.type?.value;
   if (type?.case !== 'tensorType') {
-    return { name: value.name, datatype: undefined, elementType: type?.case?.replace('Type', '') ?? 'no type', shape: undefined, hasDefault };
+    return {
+      name: value.name,
+      datatype: undefined,
+      elementType: type?.case?.replace('Type', '') ?? 'no type',
+      shape: undefined,
+      hasDefault,
+    };
   }
   const { elemType, shape } = type.value;
   const dims = shape?.dim.map(({ value: dim }) => (dim.case === 'dimValue' && dim.value >= 0n ? Number(dim.value) : -1));
@@ -57,12 +63,18 @@ export async function describeOnnxFile(path: string, name: string): Promise<Mode
     model = fromBinary(ModelSchema, await siftModel(file, size), { readUnknownFields: false });
   } catch (cause) {
     const why = cause instanceof MalformedFileError ? `: ${cause.message}` : '';
-    throw new ServingError('INVALID_ARGUMENT', `Load model from ${name} failed:Protobuf parsing failed${why}.`, { reason: 'model_file', cause });
+    throw new ServingError('INVALID_ARGUMENT', `Load model from ${name} failed:Protobuf parsing failed${why}.`, {
+      reason: 'model_file',
+      cause,
+    });
   } finally {
     await file.close();
   }
   const { graph } = model;
-  if (graph === undefined) throw new ServingError('INVALID_ARGUMENT', `Load model from ${name} failed: ModelProto does not have a graph.`, { reason: 'model_file' });
+  if (graph === undefined)
+    throw new ServingError('INVALID_ARGUMENT', `Load model from ${name} failed: ModelProto does not have a graph.`, {
+      reason: 'model_file',
+    });
   await checkExternalData(model, path);
   const defaults = new Set(graph.initializer.map((tensor) => tensor.name));
   return {

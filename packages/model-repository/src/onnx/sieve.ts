@@ -97,7 +97,14 @@ class Sieve {
         if (messagePlan.copy.has(field)) out.tag(field, wireType).raw(from.slice(0, window.position - start));
         continue;
       }
-      const length = wireType === WireType.Bit32 ? 4 : wireType === WireType.Bit64 ? 8 : wireType === WireType.LengthDelimited ? await window.varint(end) : -1;
+      const length =
+        wireType === WireType.Bit32
+          ? 4
+          : wireType === WireType.Bit64
+            ? 8
+            : wireType === WireType.LengthDelimited
+              ? await window.varint(end)
+              : -1;
       if (length < 0) throw new MalformedFileError(`it holds an unknown wire type ${wireType}`);
       const next = window.position + length;
       if (next > end) throw new MalformedFileError('it is cut short');

@@ -30,7 +30,11 @@ export function folderNames(path: string): string[] {
   try {
     return readdirSync(path, { withFileTypes: true })
       .filter((entry) => !entry.name.startsWith('.'))
-      .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && (statSync(join(path, entry.name), { throwIfNoEntry: false })?.isDirectory() ?? false)))
+      .filter(
+        (entry) =>
+          entry.isDirectory() ||
+          (entry.isSymbolicLink() && (statSync(join(path, entry.name), { throwIfNoEntry: false })?.isDirectory() ?? false)),
+      )
       .map((entry) => entry.name);
   } catch {
     return [];
