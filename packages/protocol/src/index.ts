@@ -9,24 +9,14 @@ export {
   type WireParameters,
 } from './grpc/infer-request.js';
 export { encodeModelInferResponse, encodeModelStreamInferResponse, type WireInferResponse } from './grpc/infer-response.js';
-export { contentFieldOf, contentsToBytes, countContents, type ContentCounts, type ContentRange, type OutOfRange } from './grpc/typed-contents.js';
-export type {
-  Envelope,
-  InferRequest,
-  Parameters,
-  ParameterValue,
-  ReplyFrame,
-  RequestedOutput,
-  RequestRef,
-  StageTimings,
-} from './infer.js';
-export type {
-  LoadParameter,
-  ModelCatalog,
-  ModelControl,
-  ModelIndexEntry,
-  ModelState,
-  ServedModel,
-  TensorSpec,
-} from './model.js';
+export {
+  contentFieldOf,
+  contentsToBytes,
+  countContents,
+  type ContentCounts,
+  type ContentRange,
+  type OutOfRange,
+} from './grpc/typed-contents.js';
+export type { Envelope, InferRequest, Parameters, ParameterValue, ReplyFrame, RequestedOutput, RequestRef, StageTimings } from './infer.js';
+export type { LoadParameter, ModelCatalog, ModelControl, ModelIndexEntry, ModelState, ServedModel, TensorSpec } from './model.js';
 export type { ModelFileDescription, ModelFileTensor } from './model-file.js';

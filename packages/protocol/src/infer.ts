@@ -64,5 +64,11 @@ export interface StageTimings {
 
 /** One frame of a reply. Every request ends with exactly one frame whose `final` is true. */
 export type ReplyFrame =
-  | { readonly ok: true; readonly index: number; readonly final: boolean; readonly outputs: readonly Tensor[]; readonly timings: StageTimings | undefined }
+  | {
+      readonly ok: true;
+      readonly index: number;
+      readonly final: boolean;
+      readonly outputs: readonly Tensor[];
+      readonly timings: StageTimings | undefined;
+    }
   | { readonly ok: false; readonly final: true; readonly error: ServingError };

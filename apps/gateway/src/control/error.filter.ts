@@ -22,12 +22,16 @@ export class ErrorFilter implements ExceptionFilter {
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
     const error = this.toServingError(thrown, request);
-    if (error.code === 'INTERNAL') this.logger.error({ err: error.cause ?? error, method: request.method, url: request.url }, 'control request failed');
+    if (error.code === 'INTERNAL')
+      this.logger.error({ err: error.cause ?? error, method: request.method, url: request.url }, 'control request failed');
     const retryAfter = retryAfterSeconds(error);
     if (retryAfter !== undefined) void reply.header('retry-after', String(retryAfter));
     const allow = error.httpStatus === 405 ? allowedMethod(request.url) : undefined;
     if (allow !== undefined) void reply.header('allow', allow);
-    void reply.code(httpStatusOf(error)).type('application/json').send(JSON.stringify({ error: error.message }));
+    void reply
+      .code(httpStatusOf(error))
+      .type('application/json')
+      .send(JSON.stringify({ error: error.message }));
   }
 
   private toServingError(thrown: unknown, request: FastifyRequest): ServingError {
@@ -36,9 +40,13 @@ export class ErrorFilter implements ExceptionFilter {
     if (status === 404) return notFound(request);
     if (status === 413) {
       const announced = request.headers['content-length'];
-      return refusal(413, `request body${announced === undefined ? '' : ` of ${announced} bytes`} exceeds the maximum allowed input size of ${this.limits.maxRequestBytes} bytes`);
+      return refusal(
+        413,
+        `request body${announced === undefined ? '' : ` of ${announced} bytes`} exceeds the maximum allowed input size of ${this.limits.maxRequestBytes} bytes`,
+      );
     }
-    if (status !== undefined && status >= 400 && status < 500) return refusal(status, thrown instanceof Error ? thrown.message : 'Bad Request');
+    if (status !== undefined && status >= 400 && status < 500)
+      return refusal(status, thrown instanceof Error ? thrown.message : 'Bad Request');
     return toServingError(thrown);
   }
 }
@@ -53,8 +61,10 @@ function statusOf(thrown: unknown): number | undefined {
 function notFound(request: FastifyRequest): ServingError {
   const allow = allowedMethod(request.url);
   if (allow !== undefined && allow !== request.method) return refusal(405, 'Method Not Allowed');
-  if (namesRepository(request.url)) return new ServingError('UNIMPLEMENTED', `'repository_name' specification is not supported`, { reason: 'repository_name' });
+  if (namesRepository(request.url))
+    return new ServingError('UNIMPLEMENTED', `'repository_name' specification is not supported`, { reason: 'repository_name' });
   return refusal(404, 'Not Found');
 }
 
-const refusal = (httpStatus: number, message: string): ServingError => new ServingError('INVALID_ARGUMENT', message, { httpStatus, reason: `http_${httpStatus}` });
+const refusal = (httpStatus: number, message: string): ServingError =>
+  new ServingError('INVALID_ARGUMENT', message, { httpStatus, reason: `http_${httpStatus}` });

@@ -8,7 +8,13 @@ import { catalogOf, fakeModel } from '../testing/fake-lane.js';
 import { createGatewayApp } from './gateway.app.js';
 import { SERVED_EXTENSIONS, type GatewayOptions } from './gateway.options.js';
 
-const add = fakeModel({ name: 'add_sub', inputs: [['INPUT0', 'INT32', [-1, 16]], ['INPUT1', 'INT32', [-1, 16]]] });
+const add = fakeModel({
+  name: 'add_sub',
+  inputs: [
+    ['INPUT0', 'INT32', [-1, 16]],
+    ['INPUT1', 'INT32', [-1, 16]],
+  ],
+});
 const LOCAL = { remoteAddress: '127.0.0.1', headers: { host: 'localhost:8000' } };
 
 describe('control routes', () => {
@@ -24,14 +30,19 @@ describe('control routes', () => {
     control: {
       index: (readyOnly) => (readyOnly ? index.slice(0, 1) : index),
       load: async (name, parameters) => {
-        if (name === 'forbidden') throw new ServingError('UNAVAILABLE', 'explicit model load / unload is not allowed if polling is enabled');
+        if (name === 'forbidden')
+          throw new ServingError('UNAVAILABLE', 'explicit model load / unload is not allowed if polling is enabled');
         if (name === 'buggy') throw new Error('a secret');
         loads.push([name, parameters]);
       },
       unload: async (name, { unloadDependents }) => void unloads.push([name, unloadDependents]),
     },
     statistics,
-    inferHandler: { infer: () => { throw new Error('not used'); } },
+    inferHandler: {
+      infer: () => {
+        throw new Error('not used');
+      },
+    },
     info: { name: 'paceline', version: '1.2.3', extensions: SERVED_EXTENSIONS, isLive: () => true, isReady: () => ready },
     limits: { maxRequestBytes: 1000 },
     logger: createLogger(SILENT),
@@ -47,7 +58,11 @@ describe('control routes', () => {
   afterEach(() => app.close());
 
   type Reply = { status: number; body: string; headers: Record<string, unknown> };
-  const call = async (method: 'GET' | 'POST' | 'DELETE' | 'HEAD' | 'OPTIONS', url: string, more: { payload?: string; headers?: Record<string, string>; remoteAddress?: string } = {}): Promise<Reply> => {
+  const call = async (
+    method: 'GET' | 'POST' | 'DELETE' | 'HEAD' | 'OPTIONS',
+    url: string,
+    more: { payload?: string; headers?: Record<string, string>; remoteAddress?: string } = {},
+  ): Promise<Reply> => {
     const reply = await app.inject({ method, url, ...LOCAL, ...more, headers: { ...LOCAL.headers, ...more.headers } });
     return { status: reply.statusCode, body: reply.body, headers: reply.headers };
   };
@@ -63,12 +78,13 @@ describe('control routes', () => {
   it('describes the server', async () => {
     const reply = await call('GET', '/v2');
     expect(JSON.parse(reply.body)).toEqual({ name: 'paceline', version: '1.2.3', extensions: SERVED_EXTENSIONS });
-    expect(reply.headers['content-type']).toMatch(/^application\/json/);
+    expect(reply.headers['content-type']).toBe('application/json');
     expect((await call('GET', '/v2/')).status).toBe(200);
   });
 
   it('describes a model', async () => {
-    const text = '{"name":"add_sub","versions":["1"],"platform":"","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16]},{"name":"INPUT1","datatype":"INT32","shape":[-1,16]}],"outputs":[{"name":"OUTPUT0","datatype":"INT32","shape":[-1,16]},{"name":"OUTPUT1","datatype":"INT32","shape":[-1,16]}]}';
+    const text =
+      '{"name":"add_sub","versions":["1"],"platform":"","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16]},{"name":"INPUT1","datatype":"INT32","shape":[-1,16]}],"outputs":[{"name":"OUTPUT0","datatype":"INT32","shape":[-1,16]},{"name":"OUTPUT1","datatype":"INT32","shape":[-1,16]}]}';
     expect((await call('GET', '/v2/models/add_sub')).body).toBe(text);
     expect((await call('GET', '/v2/models/add_sub/versions/1')).body).toBe(text);
     expect(JSON.parse((await call('GET', '/v2/models/add_sub/config')).body)).toMatchObject({ name: 'add_sub', max_batch_size: 8 });
@@ -106,7 +122,7 @@ describe('control routes', () => {
     ['POST', '/v2/models/stats', 405, 'Method Not Allowed'],
   ] as const)('%s %s answers %i', async (method, url, status, error) => {
     const reply = await call(method, url);
-    expect([reply.status, JSON.parse(reply.body)]).toEqual([status, { error }]);
+    expect([reply.status, JSON.parse(reply.body), reply.headers['content-type']]).toEqual([status, { error }, 'application/json']);
     if (status === 405) expect(reply.headers['allow']).toBe(method === 'GET' ? 'POST' : 'GET');
   });
 
@@ -120,30 +136,38 @@ describe('control routes', () => {
     expect(Object.keys(JSON.parse(reply.body) as object)).toEqual(['error']);
   });
 
-  it('lists statistics, zeros for a model never used', async () => {
-    const zero = { count: 0, ns: 0 };
-    const fresh = { name: 'add_sub', version: '1', last_inference: 0, inference_count: 0, execution_count: 0, inference_stats: { success: zero, fail: zero, queue: zero, compute_input: zero, compute_infer: zero, compute_output: zero, cache_hit: zero, cache_miss: zero }, response_stats: {}, batch_stats: [], memory_usage: [] };
-    expect((await call('GET', '/v2/models/add_sub/stats')).body).toBe(JSON.stringify({ model_stats: [fresh] }));
-    const s = statistics.forVersion('add_sub', '1');
-    for (const rows of [8, 2]) s.recordExecution({ rows, reason: 'full', computeInputNs: 1.4, computeInferNs: 20, computeOutputNs: 3 }, 1796049414822.4);
-    s.recordStages({ queueNs: 5, computeInputNs: 1.4, computeInferNs: 20, computeOutputNs: 3 });
-    s.recordSuccess(100.6);
-    const [used] = (JSON.parse((await call('GET', '/v2/models/stats')).body) as { model_stats: [Record<string, unknown>] }).model_stats;
-    expect(used).toMatchObject({ last_inference: 1796049414822, inference_count: 10, execution_count: 2, inference_stats: { success: { count: 1, ns: 101 }, queue: { count: 1, ns: 5 }, compute_input: { count: 1, ns: 1 } } });
-    expect(used['batch_stats']).toEqual([2, 8].map((size) => ({ batch_size: size, compute_input: { count: 1, ns: 1 }, compute_infer: { count: 1, ns: 20 }, compute_output: { count: 1, ns: 3 } })));
+  it('lists statistics', async () => {
+    statistics.forVersion('add_sub', '1').recordSuccess(100);
+    const all = JSON.parse((await call('GET', '/v2/models/stats')).body) as { model_stats: unknown };
+    expect(all.model_stats).toMatchObject([{ name: 'add_sub', version: '1', inference_stats: { success: { count: 1, ns: 100 } } }]);
+    expect(JSON.parse((await call('GET', '/v2/models/add_sub/versions/1/stats')).body)).toEqual(all);
   });
 
   it('lists the repository', async () => {
-    expect((await call('POST', '/v2/repository/index')).body).toBe('[{"name":"add_sub","version":"1","state":"READY"},{"name":"never_loaded"}]');
-    expect((await call('POST', '/v2/repository/index', { payload: '{"ready":true}' })).body).toBe('[{"name":"add_sub","version":"1","state":"READY"}]');
-    expect(await call('POST', '/v2/repository/index', { payload: '{"ready":"yes"}' })).toMatchObject({ status: 400, body: JSON.stringify({ error: "Invalid value for 'ready': expected a boolean, got string" }) });
-    expect((await call('POST', '/v2/repository/index', { payload: 'x' })).body).toMatch(/^{"error":"failed to parse the request JSON buffer: /);
-    expect((await call('POST', '/v2/repository/index', { payload: '[]' })).body).toBe('{"error":"expected the request body to be a JSON object, got array"}');
+    expect((await call('POST', '/v2/repository/index')).body).toBe(
+      '[{"name":"add_sub","version":"1","state":"READY"},{"name":"never_loaded"}]',
+    );
+    expect((await call('POST', '/v2/repository/index', { payload: '{"ready":true}' })).body).toBe(
+      '[{"name":"add_sub","version":"1","state":"READY"}]',
+    );
+    expect(await call('POST', '/v2/repository/index', { payload: '{"ready":"yes"}' })).toMatchObject({
+      status: 400,
+      body: JSON.stringify({ error: "Invalid value for 'ready': expected a boolean, got string" }),
+    });
+    expect((await call('POST', '/v2/repository/index', { payload: 'x' })).body).toMatch(
+      /^{"error":"failed to parse the request JSON buffer: /,
+    );
+    expect((await call('POST', '/v2/repository/index', { payload: '[]' })).body).toBe(
+      '{"error":"expected the request body to be a JSON object, got array"}',
+    );
   });
 
   it('loads and unloads, whatever content type the client names', async () => {
     const payload = JSON.stringify({ parameters: { config: '{}', 'file:1/model.onnx': 'AAEC' } });
-    for (const headers of [{}, { 'content-type': 'application/json' }, { 'content-type': 'application/x-www-form-urlencoded' }] as Record<string, string>[]) {
+    for (const headers of [{}, { 'content-type': 'application/json' }, { 'content-type': 'application/x-www-form-urlencoded' }] as Record<
+      string,
+      string
+    >[]) {
       expect(await call('POST', '/v2/repository/models/m/load', { payload, headers })).toMatchObject({ status: 200, body: '' });
     }
     expect(loads).toHaveLength(3);
@@ -152,12 +176,18 @@ describe('control routes', () => {
     expect(loads[3]).toEqual(['m', {}]);
     await call('POST', '/v2/repository/models/m/unload');
     await call('POST', '/v2/repository/models/m/unload', { payload: '{"parameters":{"unload_dependents":true}}' });
-    expect(unloads).toEqual([['m', false], ['m', true]]);
+    expect(unloads).toEqual([
+      ['m', false],
+      ['m', true],
+    ]);
   });
 
   it.each([
     ['{"parameters":{"config":5}}', /^invalid value type for load parameter 'config', expected a string .*, got number\.$/],
-    ['{"parameters":{"file:1/model.onnx":"&&&"}}', /^invalid value for load parameter 'file:1\/model\.onnx', expected the file's content in base64\.$/],
+    [
+      '{"parameters":{"file:1/model.onnx":"&&&"}}',
+      /^invalid value for load parameter 'file:1\/model\.onnx', expected the file's content in base64\.$/,
+    ],
     ['{"parameters":{"foo":1}}', /^unrecognized load parameter 'foo'\.$/],
     ['{"parameters":[]}', /^expected 'parameters' to be a JSON object, got array$/],
   ])('refuses the load parameters %s', async (payload, text) => {
@@ -168,35 +198,39 @@ describe('control routes', () => {
   });
 
   it('passes on what the control mode says, and keeps the text of a bug to itself', async () => {
-    expect(await call('POST', '/v2/repository/models/forbidden/load')).toMatchObject({ status: 503, body: '{"error":"explicit model load / unload is not allowed if polling is enabled"}' });
+    expect(await call('POST', '/v2/repository/models/forbidden/load')).toMatchObject({
+      status: 503,
+      body: '{"error":"explicit model load / unload is not allowed if polling is enabled"}',
+    });
     const buggy = await call('POST', '/v2/repository/models/buggy/load');
     expect(buggy.status).toBe(500);
     expect(buggy.body).not.toContain('secret');
   });
 
   it('names both sizes of a body that is too large', async () => {
-    expect(await call('POST', '/v2/repository/models/m/load', { payload: 'x'.repeat(1001) })).toMatchObject({ status: 413, body: '{"error":"request body of 1001 bytes exceeds the maximum allowed input size of 1000 bytes"}' });
+    expect(await call('POST', '/v2/repository/models/m/load', { payload: 'x'.repeat(1001) })).toMatchObject({
+      status: 413,
+      body: '{"error":"request body of 1001 bytes exceeds the maximum allowed input size of 1000 bytes"}',
+    });
   });
 
-  it.each([
-    ['another machine', { remoteAddress: '10.0.0.7' }, 'this request comes from 10.0.0.7'],
-    ['a host name that is not local', { headers: { host: 'models.example' } }, "this request names the host 'models.example'"],
-    ['a host name that only begins like one', { headers: { host: '127.0.0.1.example' } }, "this request names the host '127.0.0.1.example'"],
-    ['a web page', { headers: { origin: 'http://localhost:3000' } }, "this request carries the header 'origin'"],
-    ['a proxy', { headers: { 'x-forwarded-for': '10.0.0.7' } }, "this request carries the header 'x-forwarded-for'"],
-    ['a proxy of the standard kind', { headers: { forwarded: 'for=10.0.0.7' } }, "this request carries the header 'forwarded'"],
-  ])('keeps %s from changing models', async (_who, more, text) => {
-    for (const action of ['load', 'unload']) {
-      const reply = await call('POST', `/v2/repository/models/m/${action}`, more);
-      expect(reply.status).toBe(403);
-      expect((JSON.parse(reply.body) as { error: string }).error).toContain(text);
+  it('keeps everybody but local, direct callers from changing models, and nobody from reading', async () => {
+    const callers: { remoteAddress?: string; headers?: Record<string, string> }[] = [
+      { remoteAddress: '10.0.0.7' },
+      { headers: { host: 'models.example' } },
+      { headers: { origin: 'http://localhost' } },
+    ];
+    for (const more of callers) {
+      for (const action of ['load', 'unload']) {
+        const reply = await call('POST', `/v2/repository/models/m/${action}`, more);
+        expect(reply.status).toBe(403);
+        expect((JSON.parse(reply.body) as { error: string }).error).toMatch(
+          /^model control is open only to clients on the server's own machine/,
+        );
+      }
+      expect((await call('GET', '/v2/models/add_sub', more)).status).toBe(200);
     }
     expect([loads, unloads]).toEqual([[], []]);
-    expect((await call('GET', '/v2/models/add_sub', more)).status).toBe(200);
-  });
-
-  it.each(['localhost', '127.0.0.1:8000', '[::1]:8000', 'LOCALHOST:1'])('takes %s for local', async (host) => {
-    expect((await call('POST', '/v2/repository/models/m/load', { headers: { host }, remoteAddress: '::ffff:127.0.0.1' })).status).toBe(200);
   });
 
   it('serves connections handed to its server, without listening', async () => {
@@ -204,13 +238,18 @@ describe('control routes', () => {
     await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
     const { port } = front.address() as AddressInfo;
     try {
-      const reply = await new Promise<IncomingMessage>((resolve, reject) => request({ port, host: '127.0.0.1', path: '/v2/health/live', agent: false }, resolve).on('error', reject).end());
+      const reply = await new Promise<IncomingMessage>((resolve, reject) =>
+        request({ port, host: '127.0.0.1', path: '/v2/health/live', agent: false }, resolve).on('error', reject).end(),
+      );
       reply.resume();
       expect(reply.statusCode).toBe(200);
       const broken = await new Promise<string>((resolve, reject) => {
         let text = '';
         const socket = connect(port, '127.0.0.1', () => socket.write('nonsense\r\n\r\n'));
-        socket.on('data', (chunk) => (text += chunk.toString())).on('close', () => resolve(text)).on('error', reject);
+        socket
+          .on('data', (chunk) => (text += chunk.toString()))
+          .on('close', () => resolve(text))
+          .on('error', reject);
       });
       expect(broken).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[^]*{"error":"malformed HTTP request: /);
     } finally {
@@ -219,9 +258,11 @@ describe('control routes', () => {
   });
 
   it('mounts inference routes beside Nest', async () => {
-    const other = await createGatewayApp({ ...options(), registerInferRoutes: (fastify) => void fastify.post('/v2/models/:name/infer', (_request, reply) => reply.send('inferred')) });
+    const other = await createGatewayApp({
+      ...options(),
+      registerInferRoutes: (fastify) => void fastify.post('/v2/models/:name/infer', (_request, reply) => reply.send('inferred')),
+    });
     expect((await other.inject({ method: 'POST', url: '/v2/models/m/infer', payload: '{}' })).body).toBe('inferred');
     await other.close();
   });
 });
-

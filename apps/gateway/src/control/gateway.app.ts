@@ -36,6 +36,10 @@ export async function createGatewayApp(options: GatewayAppOptions): Promise<Nest
   // Clients send these small JSON bodies with any content type or none: routes read the bytes themselves.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  // JSON is UTF-8 by definition and the type has no charset: clients that compare it literally meet what Triton sends.
+  fastify.addHook('onSend', async (_request, reply) => {
+    if (reply.getHeader('content-type') === 'application/json; charset=utf-8') void reply.header('content-type', 'application/json');
+  });
   options.registerInferRoutes?.(fastify);
   await app.init();
   await fastify.ready();
@@ -44,7 +48,10 @@ export async function createGatewayApp(options: GatewayAppOptions): Promise<Nest
 
 /** Answers a path that cannot be decoded, which no route sees. */
 function answerBadPath(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
-  void reply.code(error.statusCode ?? 400).type('application/json').send(JSON.stringify({ error: error.message }));
+  void reply
+    .code(error.statusCode ?? 400)
+    .type('application/json')
+    .send(JSON.stringify({ error: error.message }));
 }
 
 /** Answers what is not even HTTP, in the form of every other error. */
@@ -53,6 +60,9 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   const overflow = error.code === 'HPE_HEADER_OVERFLOW';
   const body = JSON.stringify({ error: overflow ? 'request headers are too large' : `malformed HTTP request: ${error.message}` });
   const status = overflow ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+  if (socket.writable)
+    socket.write(
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
   socket.destroySoon();
 }

@@ -20,5 +20,8 @@ export class HealthController {
 }
 
 function answer(reply: FastifyReply, good: boolean): void {
-  void reply.code(good ? 200 : 400).type('text/plain').send('');
+  void reply
+    .code(good ? 200 : 400)
+    .type('text/plain')
+    .send('');
 }

@@ -30,14 +30,20 @@ const isForwarding = (name: string): boolean => name === 'origin' || name === 'f
 export function requireManagementAccess(caller: ManagementCaller): void {
   const objection = objectionTo(caller);
   if (objection === undefined) return;
-  throw new ServingError('PERMISSION_DENIED', `model control is open only to clients on the server's own machine that call it directly: ${objection}`, {
-    reason: 'management_not_local',
-  });
+  throw new ServingError(
+    'PERMISSION_DENIED',
+    `model control is open only to clients on the server's own machine that call it directly: ${objection}`,
+    {
+      reason: 'management_not_local',
+    },
+  );
 }
 
 function objectionTo({ remoteAddress, host, headerNames }: ManagementCaller): string | undefined {
-  if (remoteAddress === undefined || !isLoopbackAddress(remoteAddress)) return `this request comes from ${remoteAddress ?? 'an unknown address'}`;
-  if (host === undefined || !isLoopbackHost(host)) return `this request names the host '${host ?? ''}', expected localhost or a loopback address`;
+  if (remoteAddress === undefined || !isLoopbackAddress(remoteAddress))
+    return `this request comes from ${remoteAddress ?? 'an unknown address'}`;
+  if (host === undefined || !isLoopbackHost(host))
+    return `this request names the host '${host ?? ''}', expected localhost or a loopback address`;
   const forwarding = headerNames.find(isForwarding);
   return forwarding === undefined ? undefined : `this request carries the header '${forwarding}'`;
 }

@@ -5,7 +5,7 @@
 import { create, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
 import { ServingError, type LoadParameter } from '@paceline/protocol';
 import {
-  GRPCInferenceService,
+  type GRPCInferenceService,
   ModelConfigResponseSchema,
   ModelMetadataResponseSchema,
   ModelReadyResponseSchema,
@@ -51,7 +51,8 @@ export function controlHandlers({ catalog, control, statistics, info }: GatewayO
     serverLive: () => create(ServerLiveResponseSchema, { live: info.isLive() }),
     serverReady: () => create(ServerReadyResponseSchema, { ready: info.isReady() }),
     modelReady: ({ name, version }) => create(ModelReadyResponseSchema, { ready: isReady(() => catalog.resolve(name, version)) }),
-    serverMetadata: () => create(ServerMetadataResponseSchema, { name: info.name, version: info.version, extensions: [...info.extensions] }),
+    serverMetadata: () =>
+      create(ServerMetadataResponseSchema, { name: info.name, version: info.version, extensions: [...info.extensions] }),
     modelMetadata: ({ name, version }) => {
       const metadata = modelMetadata(catalog, name, version);
       return create(ModelMetadataResponseSchema, {
@@ -94,13 +95,18 @@ function isReady(resolve: () => unknown): boolean {
     resolve();
     return true;
   } catch (error) {
-    if (error instanceof ServingError && (error.code === 'NOT_FOUND' || error.code === 'UNAVAILABLE' || error.message.startsWith('Request for unknown model'))) return false;
+    if (
+      error instanceof ServingError &&
+      (error.code === 'NOT_FOUND' || error.code === 'UNAVAILABLE' || error.message.startsWith('Request for unknown model'))
+    )
+      return false;
     throw error;
   }
 }
 
 function refuseRepositoryName(name: string): void {
-  if (name !== '') throw new ServingError('UNIMPLEMENTED', "'repository_name' specification is not supported", { reason: 'repository_name' });
+  if (name !== '')
+    throw new ServingError('UNIMPLEMENTED', "'repository_name' specification is not supported", { reason: 'repository_name' });
 }
 
 type Choice = ModelRepositoryParameter['parameterChoice'];
@@ -126,7 +132,11 @@ function unloadDependents(parameters: { readonly [key: string]: ModelRepositoryP
   return choice.case === 'boolParam' ? choice.value : invalid("invalid value type for 'unload_dependents' parameter, expected bool_param.");
 }
 
-const tensorMetadata = ({ name, datatype, shape }: TensorMetadata): { name: string; datatype: string; shape: bigint[] } => ({ name, datatype, shape: shape.map(BigInt) });
+const tensorMetadata = ({ name, datatype, shape }: TensorMetadata): { name: string; datatype: string; shape: bigint[] } => ({
+  name,
+  datatype,
+  shape: shape.map(BigInt),
+});
 
 const duration = ({ count, ns }: StatisticDuration): { count: bigint; ns: bigint } => ({ count: BigInt(count), ns: BigInt(ns) });
 

@@ -3,7 +3,13 @@
  * over raw bytes; only control methods go through generated messages.
  */
 import { fromBinary, toBinary, type DescMethod, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
-import { Server, ServerCredentials, type UntypedHandleCall, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import {
+  Server,
+  ServerCredentials,
+  type UntypedHandleCall,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import { systemClock, type Clock } from '@paceline/clock';
 import { ServingError } from '@paceline/protocol';
 import { GRPCInferenceService } from '@paceline/protocol/grpc';
@@ -112,5 +118,8 @@ function overBytes(method: DescMethod, handler: AnyHandler, { logger }: GatewayO
 }
 
 function unimplemented(name: string, { logger }: GatewayOptions): RawUnaryHandler {
-  return (_call, callback) => callback(toGrpcStatus(new ServingError('UNIMPLEMENTED', `${name} is not served by this server`, { reason: 'not_served' }), logger, name));
+  return (_call, callback) =>
+    callback(
+      toGrpcStatus(new ServingError('UNIMPLEMENTED', `${name} is not served by this server`, { reason: 'not_served' }), logger, name),
+    );
 }

@@ -13,7 +13,12 @@ import type { Shutdown } from './shutdown.js';
 const WATCH_INTERVAL_US = 1_000_000;
 
 const encode = (ready: boolean): Buffer =>
-  Buffer.from(toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status: ready ? ServingStatus.SERVING : ServingStatus.NOT_SERVING })));
+  Buffer.from(
+    toBinary(
+      HealthCheckResponseSchema,
+      create(HealthCheckResponseSchema, { status: ready ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }),
+    ),
+  );
 
 export function healthCheck(info: ServerInfo): RawUnaryHandler {
   return (_call, callback) => callback(null, encode(info.isReady()));

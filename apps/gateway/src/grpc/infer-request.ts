@@ -39,7 +39,10 @@ export function toInferRequest(wire: WireInferRequest, model: ServedModel): Infe
     inputs[i] = { name: input.name, datatype, shape: input.shape, data };
   }
   if (raw.length > length) {
-    refuse(`expected one raw_input_contents for each of ${length} inputs but got ${raw.length} for model '${model.name}'`, 'surplus_input_data');
+    refuse(
+      `expected one raw_input_contents for each of ${length} inputs but got ${raw.length} for model '${model.name}'`,
+      'surplus_input_data',
+    );
   }
   return {
     modelName: model.name,
@@ -63,7 +66,10 @@ function datatypeOf(input: WireInput, id: string, model: ServedModel): DataType 
 
 function rawData(input: WireInput, data: Uint8Array | undefined, model: ServedModel): Uint8Array {
   if (input.contents) {
-    refuse(`contents field must not be specified when using raw_input_contents for '${input.name}' for model '${model.name}'`, 'mixed_input_data');
+    refuse(
+      `contents field must not be specified when using raw_input_contents for '${input.name}' for model '${model.name}'`,
+      'mixed_input_data',
+    );
   }
   return data ?? noData(input, model);
 }
@@ -83,7 +89,10 @@ function typedData(message: Uint8Array, input: WireInput, datatype: DataType, mo
   }
   if (!found && !expectsNothing) return noData(input, model);
   return contentsToBytes(message, input.contents, counts, datatype, (index, value) =>
-    refuse(`element ${index} of input tensor '${input.name}' for model '${model.name}' is ${value}, which datatype '${datatype}' cannot hold`, 'value_out_of_range'),
+    refuse(
+      `element ${index} of input tensor '${input.name}' for model '${model.name}' is ${value}, which datatype '${datatype}' cannot hold`,
+      'value_out_of_range',
+    ),
   );
 }
 
@@ -96,7 +105,12 @@ function toRequestedOutput({ name, parameters }: WireOutput): RequestedOutput {
   refuseSharedMemory(parameters, name);
   const classification = parameters.get('classification');
   if (classification === undefined) return { name, classification: 0 };
-  if (typeof classification !== 'bigint') return refuse(`invalid value type for 'classification' parameter of output '${name}', expected int64_param.`, 'invalid_parameter');
-  if (classification < 0n || classification > 0x7fff_ffffn) return refuse(`invalid value for 'classification' parameter of output '${name}': ${classification}, expected a count of classes`, 'invalid_parameter');
+  if (typeof classification !== 'bigint')
+    return refuse(`invalid value type for 'classification' parameter of output '${name}', expected int64_param.`, 'invalid_parameter');
+  if (classification < 1n || classification > 0x7fff_ffffn)
+    return refuse(
+      `invalid value for 'classification' parameter of output '${name}': ${classification}, expected a count of at least 1`,
+      'invalid_parameter',
+    );
   return { name, classification: Number(classification) };
 }

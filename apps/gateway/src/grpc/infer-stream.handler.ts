@@ -38,7 +38,10 @@ interface Slot {
 export function modelStreamInfer(options: InferRpcOptions, shutdown: Shutdown): (stream: InferStream) => void {
   return (stream) => {
     const session = new StreamSession(stream, options);
-    stream.once('close', shutdown.onShutdown(() => session.drain()));
+    stream.once(
+      'close',
+      shutdown.onShutdown(() => session.drain()),
+    );
   };
 }
 
@@ -112,9 +115,25 @@ class StreamSession {
     slot.done = frame.final;
     const parameters = { triton_final_response: frame.final };
     if (!frame.ok) {
-      slot.held.push(encodeModelStreamInferResponse(frame.error.message, { modelName: model.name, modelVersion: '', id: wire.id, parameters, outputs: [] }));
+      slot.held.push(
+        encodeModelStreamInferResponse(frame.error.message, {
+          modelName: model.name,
+          modelVersion: '',
+          id: wire.id,
+          parameters,
+          outputs: [],
+        }),
+      );
     } else if (frame.outputs.length > 0 || !frame.final || slot.ordered || wire.parameters.get(EMPTY_FINAL_RESPONSE) === true) {
-      slot.held.push(encodeModelStreamInferResponse('', { modelName: model.name, modelVersion: model.version, id: wire.id, parameters, outputs: frame.outputs }));
+      slot.held.push(
+        encodeModelStreamInferResponse('', {
+          modelName: model.name,
+          modelVersion: model.version,
+          id: wire.id,
+          parameters,
+          outputs: frame.outputs,
+        }),
+      );
     }
     this.flush();
   }

@@ -3,7 +3,14 @@
  * identity serialisers), so that nothing is copied or built that the reply does not need.
  */
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
-import { decodeModelInferRequest, encodeModelInferResponse, ServingError, type ModelCatalog, type ReplyFrame, type ServedModel } from '@paceline/protocol';
+import {
+  decodeModelInferRequest,
+  encodeModelInferResponse,
+  ServingError,
+  type ModelCatalog,
+  type ReplyFrame,
+  type ServedModel,
+} from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
 import type { InferHandler } from '../infer/infer-service.js';
 import { toGrpcStatus } from './grpc-status.js';
@@ -28,12 +35,28 @@ export function modelInfer({ catalog, inferHandler, logger }: InferRpcOptions): 
       const wire = decodeModelInferRequest(call.request);
       const model = catalog.resolve(wire.modelName, wire.modelVersion);
       if (isDecoupled(model)) {
-        throw new ServingError('UNIMPLEMENTED', "ModelInfer RPC doesn't support models with decoupled transaction policy", { reason: 'decoupled_model' });
+        throw new ServingError('UNIMPLEMENTED', "ModelInfer RPC doesn't support models with decoupled transaction policy", {
+          reason: 'decoupled_model',
+        });
       }
       const answer = (frame: ReplyFrame): void => {
         if (!frame.ok) fail(frame.error);
-        else if (!frame.final) fail(new ServingError('INTERNAL', `expected a single response from model '${model.name}', got several`, { reason: 'several_responses' }));
-        else callback(null, encodeModelInferResponse({ modelName: inferCall.model.name, modelVersion: inferCall.model.version, id: wire.id, outputs: frame.outputs }));
+        else if (!frame.final)
+          fail(
+            new ServingError('INTERNAL', `expected a single response from model '${model.name}', got several`, {
+              reason: 'several_responses',
+            }),
+          );
+        else
+          callback(
+            null,
+            encodeModelInferResponse({
+              modelName: inferCall.model.name,
+              modelVersion: inferCall.model.version,
+              id: wire.id,
+              outputs: frame.outputs,
+            }),
+          );
       };
       const inferCall = inferHandler.infer(toInferRequest(wire, model), answer);
       // Also told after the reply has gone, when cancelling does nothing.

@@ -31,13 +31,15 @@ export function toParameters(wire: WireParameters): Parameters {
   for (const [name, value] of wire) {
     const known = KNOWN.get(name);
     if (known) {
-      if (!known.kinds.some((kind) => kind === typeof value)) refuse(`invalid value type for '${name}' parameter, expected ${known.expected}.`);
+      if (!known.kinds.some((kind) => kind === typeof value))
+        refuse(`invalid value type for '${name}' parameter, expected ${known.expected}.`);
     } else if (name.startsWith('triton_')) {
       refuse(
         "parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: triton_enable_empty_final_response",
       );
     }
-    if (value === undefined) return refuse(`invalid value type for '${name}' parameter, expected int64_param, bool_param, or string_param.`);
+    if (value === undefined)
+      return refuse(`invalid value type for '${name}' parameter, expected int64_param, bool_param, or string_param.`);
     // Read by the stream itself; nobody behind it may see a reserved name.
     if (name !== EMPTY_FINAL_RESPONSE) parameters[name] = value;
   }
@@ -47,7 +49,11 @@ export function toParameters(wire: WireParameters): Parameters {
 /** Refuses a tensor that lies in shared memory, which no client of this server can have registered. */
 export function refuseSharedMemory(wire: WireParameters, tensor: string): void {
   if (wire.size === 0 || !wire.has('shared_memory_region')) return;
-  throw new ServingError('UNIMPLEMENTED', `'${tensor}' names a shared memory region, but this server does not serve shared memory: send the data in the request`, {
-    reason: 'shared_memory',
-  });
+  throw new ServingError(
+    'UNIMPLEMENTED',
+    `'${tensor}' names a shared memory region, but this server does not serve shared memory: send the data in the request`,
+    {
+      reason: 'shared_memory',
+    },
+  );
 }

@@ -2,7 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { DATA_TYPES, type DataType, type Tensor } from '@paceline/tensor';
 import fc from 'fast-check';
-import { InferParameterSchema, InferTensorContentsSchema, ModelInferRequestSchema, ModelInferResponseSchema, ModelStreamInferResponseSchema } from '../gen/grpc_service_pb.js';
+import {
+  InferParameterSchema,
+  InferTensorContentsSchema,
+  ModelInferRequestSchema,
+  ModelInferResponseSchema,
+  ModelStreamInferResponseSchema,
+} from '../gen/grpc_service_pb.js';
 import type { ParameterValue } from '../infer.js';
 import { ServingError } from '../error.js';
 import { decodeModelInferRequest, WIRE_LIMITS } from './infer-request.js';
@@ -23,9 +29,11 @@ const choice = fc.oneof(
   fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((value) => ({ case: 'uint64Param' as const, value })),
   fc.constant({ case: undefined }),
 );
-const parameters = fc.dictionary(text, choice, { maxKeys: 4 }).map((all) =>
-  Object.fromEntries(Object.entries(all).map(([key, parameterChoice]) => [key, create(InferParameterSchema, { parameterChoice })])),
-);
+const parameters = fc
+  .dictionary(text, choice, { maxKeys: 4 })
+  .map((all) =>
+    Object.fromEntries(Object.entries(all).map(([key, parameterChoice]) => [key, create(InferParameterSchema, { parameterChoice })])),
+  );
 const contents = fc.record({
   boolContents: fc.array(fc.boolean(), { maxLength: 5 }),
   intContents: fc.array(fc.integer(), { maxLength: 5 }),
@@ -36,7 +44,13 @@ const contents = fc.record({
   fp64Contents: fc.array(fc.double(), { maxLength: 5 }),
   bytesContents: fc.array(bytes, { maxLength: 5 }),
 });
-const input = fc.record({ name: text, datatype: text, shape: fc.array(dimension.map(BigInt), { maxLength: 5 }), parameters, contents: fc.option(contents, { nil: undefined }) });
+const input = fc.record({
+  name: text,
+  datatype: text,
+  shape: fc.array(dimension.map(BigInt), { maxLength: 5 }),
+  parameters,
+  contents: fc.option(contents, { nil: undefined }),
+});
 const request = fc.record({
   modelName: text,
   modelVersion: text,
@@ -48,7 +62,10 @@ const request = fc.record({
 });
 
 /** Fields that no version of the message has. */
-const unknownFields = Buffer.from([0xf8, 0x07, 0x96, 0x01, 0xfa, 0x07, 0x02, 9, 9, 0xfd, 0x07, 1, 2, 3, 4, 0xf9, 0x07, 1, 2, 3, 4, 5, 6, 7, 8, 0xfb, 0x07, 0x08, 0x01, 0xfc, 0x07]);
+const unknownFields = Buffer.from([
+  0xf8, 0x07, 0x96, 0x01, 0xfa, 0x07, 0x02, 9, 9, 0xfd, 0x07, 1, 2, 3, 4, 0xf9, 0x07, 1, 2, 3, 4, 5, 6, 7, 8, 0xfb, 0x07, 0x08, 0x01, 0xfc,
+  0x07,
+]);
 
 const plain = (all: Record<string, { parameterChoice: { value?: unknown } }>): Map<string, unknown> =>
   new Map(Object.entries(all).map(([key, parameter]) => [key, parameter.parameterChoice.value]));
@@ -69,17 +86,30 @@ describe('decoding ModelInferRequest', () => {
         expect(decoded.modelVersion).toBe(message.modelVersion);
         expect(decoded.id).toBe(message.id);
         expect(sorted(decoded.parameters)).toEqual(sorted(plain(message.parameters)));
-        expect(decoded.inputs.map((i) => ({ name: i.name, datatype: i.datatype, shape: i.shape.map(BigInt), parameters: sorted(i.parameters) }))).toEqual(
+        expect(
+          decoded.inputs.map((i) => ({ name: i.name, datatype: i.datatype, shape: i.shape.map(BigInt), parameters: sorted(i.parameters) })),
+        ).toEqual(
           message.inputs.map((i) => ({ name: i.name, datatype: i.datatype, shape: i.shape, parameters: sorted(plain(i.parameters)) })),
         );
-        expect(decoded.outputs.map((o) => ({ name: o.name, parameters: sorted(o.parameters) }))).toEqual(message.outputs.map((o) => ({ name: o.name, parameters: sorted(plain(o.parameters)) })));
+        expect(decoded.outputs.map((o) => ({ name: o.name, parameters: sorted(o.parameters) }))).toEqual(
+          message.outputs.map((o) => ({ name: o.name, parameters: sorted(plain(o.parameters)) })),
+        );
         expect(decoded.rawInputContents.map((raw) => [...raw])).toEqual(message.rawInputContents.map((raw) => [...raw]));
         decoded.inputs.forEach((decodedInput, i) => {
           const original = message.inputs[i]!.contents;
           expect(decodedInput.contents === undefined).toBe(original === undefined);
           if (!original) return;
           expect(countContents(wire, decodedInput.contents!).slice(1)).toEqual(
-            [original.boolContents, original.intContents, original.int64Contents, original.uintContents, original.uint64Contents, original.fp32Contents, original.fp64Contents, original.bytesContents].map((c) => c.length),
+            [
+              original.boolContents,
+              original.intContents,
+              original.int64Contents,
+              original.uintContents,
+              original.uint64Contents,
+              original.fp32Contents,
+              original.fp64Contents,
+              original.bytesContents,
+            ].map((c) => c.length),
           );
         });
       }),
@@ -87,7 +117,9 @@ describe('decoding ModelInferRequest', () => {
   });
 
   it('gives raw contents as views of the message', () => {
-    const wire = Buffer.from(toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { rawInputContents: [new Uint8Array([1, 2, 3])] })));
+    const wire = Buffer.from(
+      toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { rawInputContents: [new Uint8Array([1, 2, 3])] })),
+    );
     const [raw] = decodeModelInferRequest(wire).rawInputContents;
     expect(raw!.buffer).toBe(wire.buffer);
   });
@@ -198,14 +230,25 @@ describe('typed contents', () => {
 });
 
 describe('encoding ModelInferResponse', () => {
-  const value: fc.Arbitrary<ParameterValue> = fc.oneof(fc.boolean(), text, fc.double({ noNaN: true }), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n }));
+  const value: fc.Arbitrary<ParameterValue> = fc.oneof(
+    fc.boolean(),
+    text,
+    fc.double({ noNaN: true }),
+    fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n }),
+  );
   const tensor: fc.Arbitrary<Tensor> = fc.record({
     name: fc.oneof(text, fc.string({ minLength: 60, maxLength: 200 })),
     datatype: fc.constantFrom(...DATA_TYPES),
     shape: fc.array(fc.oneof(fc.nat(300), fc.maxSafeNat()), { maxLength: 5 }),
     data: fc.uint8Array({ maxLength: 300 }),
   });
-  const response = fc.record({ modelName: text, modelVersion: text, id: text, parameters: fc.dictionary(text, value, { maxKeys: 4, noNullPrototype: true }), outputs: fc.array(tensor, { maxLength: 4 }) });
+  const response = fc.record({
+    modelName: text,
+    modelVersion: text,
+    id: text,
+    parameters: fc.dictionary(text, value, { maxKeys: 4, noNullPrototype: true }),
+    outputs: fc.array(tensor, { maxLength: 4 }),
+  });
 
   it('writes what the generated code reads, byte for byte as it would write it', () => {
     fc.assert(
@@ -215,7 +258,9 @@ describe('encoding ModelInferResponse', () => {
         expect(decoded.$unknown).toBeUndefined();
         expect([decoded.modelName, decoded.modelVersion, decoded.id]).toEqual([init.modelName, init.modelVersion, init.id]);
         expect(sorted(plain(decoded.parameters))).toEqual(sorted(new Map(Object.entries(init.parameters))));
-        expect(decoded.outputs.map((o) => ({ name: o.name, datatype: o.datatype, shape: o.shape }))).toEqual(init.outputs.map((o) => ({ name: o.name, datatype: o.datatype, shape: o.shape.map(BigInt) })));
+        expect(decoded.outputs.map((o) => ({ name: o.name, datatype: o.datatype, shape: o.shape }))).toEqual(
+          init.outputs.map((o) => ({ name: o.name, datatype: o.datatype, shape: o.shape.map(BigInt) })),
+        );
         expect(decoded.rawOutputContents.map((raw) => [...raw])).toEqual(init.outputs.map((o) => [...o.data]));
         expect(encoded.length).toBe(toBinary(ModelInferResponseSchema, decoded).length);
         const streamed = fromBinary(ModelStreamInferResponseSchema, encodeModelStreamInferResponse(error, init));

@@ -126,7 +126,17 @@ export function contentsToBytes(
   return out;
 }
 
-const ELEMENT_BYTES: Readonly<Partial<Record<DataType, number>>> = { BOOL: 1, INT8: 1, UINT8: 1, INT16: 2, UINT16: 2, INT32: 4, UINT32: 4, INT64: 8, UINT64: 8 };
+const ELEMENT_BYTES: Readonly<Partial<Record<DataType, number>>> = {
+  BOOL: 1,
+  INT8: 1,
+  UINT8: 1,
+  INT16: 2,
+  UINT16: 2,
+  INT32: 4,
+  UINT32: 4,
+  INT64: 8,
+  UINT64: 8,
+};
 
 /** Writes the varint just read; returns the bytes written. */
 function putVarint(view: DataView, at: number, datatype: DataType, reader: WireReader, index: number, outOfRange: OutOfRange): number {

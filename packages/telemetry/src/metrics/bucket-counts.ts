@@ -39,7 +39,11 @@ export class BucketCounts {
     let cumulative = 0;
     for (let i = 0; i < this.bounds.length; i += 1) {
       cumulative += this.#counts[i]!;
-      yield { metricName: `${name}_bucket`, labels: { ...labels, le: String(Number((this.bounds[i]! * scale).toPrecision(12))) }, value: cumulative };
+      yield {
+        metricName: `${name}_bucket`,
+        labels: { ...labels, le: String(Number((this.bounds[i]! * scale).toPrecision(12))) },
+        value: cumulative,
+      };
     }
     yield { metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: this.#count };
     yield { metricName: `${name}_sum`, labels, value: this.#sum * scale };

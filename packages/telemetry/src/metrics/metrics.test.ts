@@ -10,7 +10,8 @@ function parse(text: string): { series: Map<string, number>; types: Map<string, 
   const types = new Map<string, string>();
   for (const line of text.split('\n')) {
     if (line.startsWith('# TYPE ')) types.set(line.split(' ')[2]!, line.split(' ')[3]!);
-    else if (line !== '' && !line.startsWith('#')) series.set(line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1)));
+    else if (line !== '' && !line.startsWith('#'))
+      series.set(line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1)));
   }
   return { series, types };
 }
@@ -32,8 +33,18 @@ describe('metrics', () => {
       'nv_inference_compute_output_duration_us{model="m",version="1"}': 0,
       'nv_inference_pending_request_count{model="m",version="1"}': 0,
       'nv_model_load_duration_secs{model="m",version="1"}': 0.25,
-      ...Object.fromEntries(['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'].map((reason) => [`nv_inference_request_failure{model="m",version="1",reason="${reason}"}`, 0])),
-      ...Object.fromEntries(['full', 'preferred', 'delay', 'shape', 'drain', 'isolated'].map((reason) => [`paceline_batch_release_total{model="m",version="1",reason="${reason}"}`, 0])),
+      ...Object.fromEntries(
+        ['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'].map((reason) => [
+          `nv_inference_request_failure{model="m",version="1",reason="${reason}"}`,
+          0,
+        ]),
+      ),
+      ...Object.fromEntries(
+        ['full', 'preferred', 'delay', 'shape', 'drain', 'isolated'].map((reason) => [
+          `paceline_batch_release_total{model="m",version="1",reason="${reason}"}`,
+          0,
+        ]),
+      ),
     });
     expect(types.get('nv_inference_count')).toBe('counter');
     expect(types.get('nv_inference_pending_request_count')).toBe('gauge');
@@ -46,7 +57,8 @@ describe('metrics', () => {
     const s = statistics.forVersion('m', '1');
     s.recordExecution({ rows: 2, reason: 'full', computeInputNs: 1000, computeInferNs: 2000, computeOutputNs: 3000 }, 5);
     s.recordExecution({ rows: 3, reason: 'delay', computeInputNs: 1000, computeInferNs: 2000, computeOutputNs: 3000 }, 6);
-    for (const queueNs of [100_000, 100_001, 70e9]) s.recordStages({ queueNs, computeInputNs: 1000, computeInferNs: 2000, computeOutputNs: 3000 });
+    for (const queueNs of [100_000, 100_001, 70e9])
+      s.recordStages({ queueNs, computeInputNs: 1000, computeInferNs: 2000, computeOutputNs: 3000 });
     s.recordSuccess(1_500_000);
     s.recordFailure('BACKEND', 9);
     s.pendingRequests = 4;
@@ -59,12 +71,20 @@ describe('metrics', () => {
     expect(get('nv_inference_request_duration_us')).toBe(1500);
     expect(get('nv_inference_compute_infer_duration_us')).toBe(6);
     expect(get('nv_inference_pending_request_count')).toBe(4);
-    const bucket = (stage: string, le: string): number | undefined => series.get(`paceline_${stage}_bucket{model="m",version="1",le="${le}"}`);
-    expect([bucket('queue_duration_seconds', '0.0001'), bucket('queue_duration_seconds', '0.00025'), bucket('queue_duration_seconds', '60'), bucket('queue_duration_seconds', '+Inf')]).toEqual([1, 2, 2, 3]);
+    const bucket = (stage: string, le: string): number | undefined =>
+      series.get(`paceline_${stage}_bucket{model="m",version="1",le="${le}"}`);
+    expect([
+      bucket('queue_duration_seconds', '0.0001'),
+      bucket('queue_duration_seconds', '0.00025'),
+      bucket('queue_duration_seconds', '60'),
+      bucket('queue_duration_seconds', '+Inf'),
+    ]).toEqual([1, 2, 2, 3]);
     expect(get('paceline_queue_duration_seconds_count')).toBe(3);
     expect(get('paceline_queue_duration_seconds_sum')).toBeCloseTo(70.0002, 4);
     expect([bucket('request_duration_seconds', '0.001'), bucket('request_duration_seconds', '0.0025')]).toEqual([0, 1]);
-    expect([bucket('batch_size', '1'), bucket('batch_size', '2'), bucket('batch_size', '4'), bucket('batch_size', '+Inf')]).toEqual([0, 1, 2, 2]);
+    expect([bucket('batch_size', '1'), bucket('batch_size', '2'), bucket('batch_size', '4'), bucket('batch_size', '+Inf')]).toEqual([
+      0, 1, 2, 2,
+    ]);
     expect(get('paceline_batch_size_sum')).toBe(5);
     expect(get('paceline_batch_release_total', ',reason="delay"')).toBe(1);
   });
@@ -83,7 +103,11 @@ describe('metrics', () => {
 
   it('label a model with its tags', async () => {
     const statistics = new StatisticsRegistry();
-    const metrics = createMetrics({ statistics, processMetrics: false, tagsOf: (model) => (model === 'm' ? { 'team-name': 'blue "b"' } : undefined) });
+    const metrics = createMetrics({
+      statistics,
+      processMetrics: false,
+      tagsOf: (model) => (model === 'm' ? { 'team-name': 'blue "b"' } : undefined),
+    });
     statistics.forVersion('m', '1');
     statistics.forVersion('n', '1');
     const { series } = parse(await metrics.render());
@@ -93,7 +117,11 @@ describe('metrics', () => {
 
   it('tell how busy the machine was since the last scrape', async () => {
     const registry = new Registry();
-    const readings = [{ busyMs: 100, totalMs: 1000 }, { busyMs: 250, totalMs: 1200 }, { busyMs: 250, totalMs: 1200 }];
+    const readings = [
+      { busyMs: 100, totalMs: 1000 },
+      { busyMs: 250, totalMs: 1200 },
+      { busyMs: 250, totalMs: 1200 },
+    ];
     registerHostMetrics(registry, () => readings.shift()!);
     expect(parse(await registry.metrics()).series.get('nv_cpu_utilization')).toBe(0.75);
     const again = parse(await registry.metrics()).series;

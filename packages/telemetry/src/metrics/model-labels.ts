@@ -28,7 +28,8 @@ export class LabelledModels implements Iterable<readonly [ModelStatistics, Label
   /** A tag `team` becomes the label `_team`. */
   #labelsOf({ model, version }: ModelStatistics): Labels {
     const labels: Record<string, string> = { model, version };
-    for (const [tag, value] of Object.entries(this.tagsOf?.(model, version) ?? {})) labels[`_${tag.replace(/[^A-Za-z0-9_]/g, '_')}`] = value;
+    for (const [tag, value] of Object.entries(this.tagsOf?.(model, version) ?? {}))
+      labels[`_${tag.replace(/[^A-Za-z0-9_]/g, '_')}`] = value;
     return labels;
   }
 }

@@ -9,7 +9,9 @@ import type { LabelledModels } from './model-labels.js';
 import { ScrapedMetric, type Series } from './scraped-metric.js';
 
 /** Nanoseconds: from 100 µs, below which no stage is worth telling apart, to the default request timeout. */
-const DURATION_BOUNDS_NS: readonly number[] = [100e3, 250e3, 500e3, 1e6, 2.5e6, 5e6, 10e6, 25e6, 50e6, 100e6, 250e6, 500e6, 1e9, 2.5e9, 10e9, 60e9];
+const DURATION_BOUNDS_NS: readonly number[] = [
+  100e3, 250e3, 500e3, 1e6, 2.5e6, 5e6, 10e6, 25e6, 50e6, 100e6, 250e6, 500e6, 1e9, 2.5e9, 10e9, 60e9,
+];
 const SECONDS_PER_NS = 1e-9;
 const BATCH_BOUNDS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 

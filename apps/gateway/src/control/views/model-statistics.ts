@@ -16,7 +16,10 @@ export interface ModelStatisticsView {
   readonly inference_count: number;
   readonly execution_count: number;
   readonly inference_stats: Readonly<
-    Record<'success' | 'fail' | 'queue' | 'compute_input' | 'compute_infer' | 'compute_output' | 'cache_hit' | 'cache_miss', StatisticDuration>
+    Record<
+      'success' | 'fail' | 'queue' | 'compute_input' | 'compute_infer' | 'compute_output' | 'cache_hit' | 'cache_miss',
+      StatisticDuration
+    >
   >;
   /** Only decoupled models have entries. */
   readonly response_stats: Readonly<Record<string, never>>;
@@ -67,7 +70,12 @@ function view(s: ModelStatistics): ModelStatisticsView {
  * @param name "" = every model. @param version "" = every ready version of the model.
  * @throws ServingError INVALID_ARGUMENT for a model or version that is not ready.
  */
-export function modelStatistics(catalog: ModelCatalog, statistics: StatisticsRegistry, name: string, version: string): readonly ModelStatisticsView[] {
+export function modelStatistics(
+  catalog: ModelCatalog,
+  statistics: StatisticsRegistry,
+  name: string,
+  version: string,
+): readonly ModelStatisticsView[] {
   return versionsOf(catalog, name, version).map((served) =>
     view(statistics.find(served.name, served.version) ?? new ModelStatistics(served.name, served.version)),
   );
@@ -78,11 +86,14 @@ function versionsOf(catalog: ModelCatalog, name: string, version: string): reado
     return [...catalog.served()].sort((a, b) => (a.name === b.name ? Number(a.version) - Number(b.version) : a.name < b.name ? -1 : 1));
   }
   const ready = catalog.readyVersions(name);
-  if (version !== '' && !/^\d+$/.test(version)) return [catalog.resolve(name, version)];
-  if (ready.length === 0) throw new ServingError('INVALID_ARGUMENT', `requested model '${name}' is not available`, { reason: 'model_not_available' });
+  if (version !== '' && !/^\d{1,18}$/.test(version)) return [catalog.resolve(name, version)];
+  if (ready.length === 0)
+    throw new ServingError('INVALID_ARGUMENT', `requested model '${name}' is not available`, { reason: 'model_not_available' });
   if (version === '') return ready.map((v) => ({ name, version: v }));
   if (!ready.includes(version)) {
-    throw new ServingError('INVALID_ARGUMENT', `requested model version is not available for model '${name}'`, { reason: 'model_not_available' });
+    throw new ServingError('INVALID_ARGUMENT', `requested model version is not available for model '${name}'`, {
+      reason: 'model_not_available',
+    });
   }
   return [{ name, version }];
 }

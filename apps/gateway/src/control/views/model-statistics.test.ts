@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { StatisticsRegistry } from '@paceline/telemetry';
+import { catalogOf, fakeModel } from '../../testing/fake-lane.js';
+import { modelStatistics } from './model-statistics.js';
+
+const catalog = catalogOf(fakeModel({ name: 'b', inputs: [] }), fakeModel({ name: 'a', inputs: [] }));
+const zero = { count: 0, ns: 0 };
+
+describe('model statistics', () => {
+  it('are zeros for a model never used, in the fields and the order of Triton', () => {
+    expect(JSON.stringify(modelStatistics(catalog, new StatisticsRegistry(), 'a', ''))).toBe(
+      JSON.stringify([
+        {
+          name: 'a',
+          version: '1',
+          last_inference: 0,
+          inference_count: 0,
+          execution_count: 0,
+          inference_stats: {
+            success: zero,
+            fail: zero,
+            queue: zero,
+            compute_input: zero,
+            compute_infer: zero,
+            compute_output: zero,
+            cache_hit: zero,
+            cache_miss: zero,
+          },
+          response_stats: {},
+          batch_stats: [],
+          memory_usage: [],
+        },
+      ]),
+    );
+  });
+
+  it('are whole numbers, batches by size', () => {
+    const statistics = new StatisticsRegistry();
+    const s = statistics.forVersion('a', '1');
+    for (const rows of [8, 2]) {
+      s.recordExecution({ rows, reason: 'full', computeInputNs: 1.4, computeInferNs: 20, computeOutputNs: 3 }, 1796049414822.4);
+    }
+    s.recordStages({ queueNs: 5, computeInputNs: 1.4, computeInferNs: 20, computeOutputNs: 3 });
+    s.recordSuccess(100.6);
+    s.recordFailure('BACKEND', 7);
+    const [view] = modelStatistics(catalog, statistics, 'a', '1');
+    expect(view).toMatchObject({
+      last_inference: 1796049414822,
+      inference_count: 10,
+      execution_count: 2,
+      inference_stats: {
+        success: { count: 1, ns: 101 },
+        fail: { count: 1, ns: 7 },
+        queue: { count: 1, ns: 5 },
+        compute_input: { count: 1, ns: 1 },
+      },
+    });
+    const stage = (ns: number): object => ({ count: 1, ns });
+    expect(view!.batch_stats).toEqual(
+      [2, 8].map((size) => ({ batch_size: size, compute_input: stage(1), compute_infer: stage(20), compute_output: stage(3) })),
+    );
+  });
+
+  it('are listed by name where no model is asked for', () => {
+    expect(modelStatistics(catalog, new StatisticsRegistry(), '', '').map(({ name }) => name)).toEqual(['a', 'b']);
+  });
+
+  it.each([
+    ['nosuch', '', "requested model 'nosuch' is not available"],
+    ['a', '7', "requested model version is not available for model 'a'"],
+  ])('of %s version %j are an error', (name, version, text) => {
+    expect(() => modelStatistics(catalog, new StatisticsRegistry(), name, version)).toThrow(text);
+  });
+});
