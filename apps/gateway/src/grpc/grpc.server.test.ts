@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { status } from '@grpc/grpc-js';
+import { Client, compressionAlgorithms, credentials, status } from '@grpc/grpc-js';
 import {
   ModelInferRequestSchema,
   ModelStreamInferResponseSchema,
@@ -57,11 +57,30 @@ describe('grpc.health.v1', () => {
   });
 });
 
-it('names both sizes of a message that is too large, and the connection stays usable', async () => {
-  t.handler.onInfer = echo;
-  const error = await failure(t.bytesCall('/inference.GRPCInferenceService/ModelInfer', Buffer.alloc(1_000_001)));
-  expect(error).toMatchObject({ code: status.RESOURCE_EXHAUSTED, details: expect.stringMatching(/1000001.*1000000/) });
-  expect((await t.call('modelInfer', addRequest())).modelName).toBe('add_sub');
+describe('the size limit', () => {
+  it('names both sizes of a message that is too large, and the connection stays usable', async () => {
+    t.handler.onInfer = echo;
+    const error = await failure(t.bytesCall('/inference.GRPCInferenceService/ModelInfer', Buffer.alloc(1_000_001)));
+    expect(error).toMatchObject({ code: status.RESOURCE_EXHAUSTED, details: expect.stringMatching(/1000001.*1000000/) });
+    expect((await t.call('modelInfer', addRequest())).modelName).toBe('add_sub');
+  });
+
+  const compressing = async <T>(work: (path: string) => Promise<T>): Promise<T> => {
+    t.client.close();
+    t.client = new Client(t.address, credentials.createInsecure(), { 'grpc.default_compression_algorithm': compressionAlgorithms.gzip });
+    return work('/inference.GRPCInferenceService/ModelInfer');
+  };
+
+  it('counts what a compressed message becomes, not what it is', async () => {
+    const error = await compressing((path) => failure(t.bytesCall(path, Buffer.alloc(5_000_000))));
+    expect(error).toMatchObject({ code: status.RESOURCE_EXHAUSTED, details: expect.stringContaining('1000000') });
+  });
+
+  it('takes compressed messages within it', async () => {
+    t.handler.onInfer = echo;
+    const reply = await compressing(() => t.call('modelInfer', addRequest({ id: 'z' })));
+    expect(reply.id).toBe('z');
+  });
 });
 
 describe('closing', () => {

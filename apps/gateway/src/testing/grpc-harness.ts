@@ -99,10 +99,11 @@ export class GrpcHarness {
   });
 
   client: Client;
+  address: string;
 
   async start(): Promise<void> {
-    const port = await this.server.listen('127.0.0.1:0');
-    this.client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.max_receive_message_length': -1 });
+    this.address = `127.0.0.1:${await this.server.listen('127.0.0.1:0')}`;
+    this.client = new Client(this.address, credentials.createInsecure(), { 'grpc.max_receive_message_length': -1 });
   }
 
   async stop(): Promise<void> {

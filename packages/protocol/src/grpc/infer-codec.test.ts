@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { DATA_TYPES, type DataType, type Tensor } from '@paceline/tensor';
+import { DATA_TYPES, type Tensor } from '@paceline/tensor';
 import fc from 'fast-check';
 import {
   InferParameterSchema,
-  InferTensorContentsSchema,
   ModelInferRequestSchema,
   ModelInferResponseSchema,
   ModelStreamInferResponseSchema,
@@ -186,49 +185,6 @@ describe('decoding ModelInferRequest', () => {
   });
 });
 
-describe('typed contents', () => {
-  it('become the canonical bytes of each datatype', () => {
-    const message = create(InferTensorContentsSchema, {
-      boolContents: [true, false],
-      intContents: [-1, 127],
-      int64Contents: [-(2n ** 63n), 9007199254740993n],
-      uintContents: [0, 255],
-      uint64Contents: [2n ** 64n - 1n],
-      fp32Contents: [1.5, Number.NaN, Number.NEGATIVE_INFINITY],
-      fp64Contents: [Math.PI],
-      bytesContents: [Buffer.from('a\0b'), new Uint8Array(0)],
-    });
-    const wire = toBinary(InferTensorContentsSchema, message);
-    const ranges = [{ start: 0, end: wire.length }];
-    const counts = countContents(wire, ranges);
-    const hex = (datatype: DataType): string => Buffer.from(contentsToBytes(wire, ranges, counts, datatype, refuse)).toString('hex');
-    expect(Object.fromEntries(DATA_TYPES.map((datatype) => [datatype, hex(datatype)]))).toEqual({
-      BOOL: '0100',
-      INT8: 'ff7f',
-      INT16: 'ffff7f00',
-      INT32: 'ffffffff7f000000',
-      INT64: '00000000000000800100000000002000',
-      UINT8: '00ff',
-      UINT16: '0000ff00',
-      UINT32: '00000000ff000000',
-      UINT64: 'ffffffffffffffff',
-      FP32: '0000c03f0000c07f000080ff',
-      FP64: Buffer.from(new Float64Array([Math.PI]).buffer).toString('hex'),
-      BYTES: '0300000061006200000000',
-      FP16: '',
-      BF16: '',
-    });
-  });
-
-  it('refuse a value that the datatype cannot hold', () => {
-    const wire = toBinary(InferTensorContentsSchema, create(InferTensorContentsSchema, { intContents: [5, 128], uintContents: [70000] }));
-    const ranges = [{ start: 0, end: wire.length }];
-    const counts = countContents(wire, ranges);
-    expect(() => contentsToBytes(wire, ranges, counts, 'INT8', refuse)).toThrow('element 1 is 128');
-    expect(() => contentsToBytes(wire, ranges, counts, 'UINT16', refuse)).toThrow('element 0 is 70000');
-  });
-});
-
 describe('encoding ModelInferResponse', () => {
   const value: fc.Arbitrary<ParameterValue> = fc.oneof(
     fc.boolean(),
@@ -267,6 +223,48 @@ describe('encoding ModelInferResponse', () => {
         expect(streamed.errorMessage).toBe(error);
         expect(streamed.inferResponse).toEqual(decoded);
       }),
+    );
+  });
+});
+
+describe('a recorded exchange', () => {
+  const row = Array.from({ length: 16 }, (_, i) => i);
+  const int32 = (values: number[]): Uint8Array => new Uint8Array(Int32Array.from(values).buffer);
+
+  it('is read as it was meant', () => {
+    const wire = Buffer.from(
+      'CgdhZGRfc3ViGgExKhMKBklOUFVUMBIFSU5UMzIaAgEQKhMKBklOUFVUMRIFSU5UMzIaAgEQOkAAAAAAAQAAAAIAAAADAAAABAAAAAUAAAAGAAAABwAAAAgAAAAJAAAACgAAAAsAAAAMAAAADQAAAA4AAAAPAAAAOkABAAAAAQAAAAEAAAABAAAAAQAAAAEAAAABAAAAAQAAAAEAAAABAAAAAQAAAAEAAAABAAAAAQAAAAEAAAABAAAA',
+      'base64',
+    );
+    const decoded = decodeModelInferRequest(wire);
+    expect([decoded.modelName, decoded.modelVersion, decoded.id]).toEqual(['add_sub', '', '1']);
+    expect(decoded.inputs.map((i) => [i.name, i.datatype, i.shape])).toEqual([
+      ['INPUT0', 'INT32', [1, 16]],
+      ['INPUT1', 'INT32', [1, 16]],
+    ]);
+    expect(decoded.rawInputContents.map((raw) => [...raw])).toEqual([[...int32(row)], [...int32(row.map(() => 1))]]);
+  });
+
+  it('is answered byte for byte as Triton 2.51 answered it', () => {
+    const tensor = (name: string, values: number[]): Tensor => ({ name, datatype: 'INT32', shape: [1, 16], data: int32(values) });
+    const encoded = encodeModelStreamInferResponse('', {
+      modelName: 'add_sub',
+      modelVersion: '1',
+      id: '1',
+      parameters: { triton_final_response: true },
+      outputs: [
+        tensor(
+          'OUTPUT0',
+          row.map((v) => v + 1),
+        ),
+        tensor(
+          'OUTPUT1',
+          row.map((v) => v - 1),
+        ),
+      ],
+    });
+    expect(encoded.toString('base64')).toBe(
+      'EtwBCgdhZGRfc3ViEgExGgExIhsKFXRyaXRvbl9maW5hbF9yZXNwb25zZRICCAEqFAoHT1VUUFVUMBIFSU5UMzIaAgEQKhQKB09VVFBVVDESBUlOVDMyGgIBEDJAAQAAAAIAAAADAAAABAAAAAUAAAAGAAAABwAAAAgAAAAJAAAACgAAAAsAAAAMAAAADQAAAA4AAAAPAAAAEAAAADJA/////wAAAAABAAAAAgAAAAMAAAAEAAAABQAAAAYAAAAHAAAACAAAAAkAAAAKAAAACwAAAAwAAAANAAAADgAAAA==',
     );
   });
 });
