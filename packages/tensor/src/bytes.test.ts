@@ -20,12 +20,30 @@ describe('BYTES', () => {
     const blob = encodeBytes(['abc', 'de']);
     const kinds = Array.from({ length: blob.length + 1 }, (_, n) => inspectBytes(blob.subarray(0, n)).kind);
     expect(kinds.map((k) => k.replace('cut_', ''))).toEqual([
-      'complete', 'length', 'length', 'length', 'element', 'element', 'element', 'complete', 'length', 'length', 'length', 'element', 'element', 'complete',
+      'complete',
+      'length',
+      'length',
+      'length',
+      'element',
+      'element',
+      'element',
+      'complete',
+      'length',
+      'length',
+      'length',
+      'element',
+      'element',
+      'complete',
     ]);
   });
 
   test('a length of 2^32 - 1 is reported, not followed', () => {
-    expect(inspectBytes(new Uint8Array([255, 255, 255, 255, 1]))).toEqual({ kind: 'cut_element', elements: 1, expectedBytes: 4294967295, leftBytes: 1 });
+    expect(inspectBytes(new Uint8Array([255, 255, 255, 255, 1]))).toEqual({
+      kind: 'cut_element',
+      elements: 1,
+      expectedBytes: 4294967295,
+      leftBytes: 1,
+    });
     expect(() => decodeBytes(new Uint8Array([9, 0, 0, 0]))).toThrow(TensorFormatError);
   });
 });

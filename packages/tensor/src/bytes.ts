@@ -15,7 +15,9 @@ export type BytesLayout =
   | { readonly kind: 'cut_element'; readonly elements: number; readonly expectedBytes: number; readonly leftBytes: number };
 
 function lengthAt(data: Uint8Array, at: number): number {
-  return ((data[at] as number) | ((data[at + 1] as number) << 8) | ((data[at + 2] as number) << 16) | ((data[at + 3] as number) << 24)) >>> 0;
+  return (
+    ((data[at] as number) | ((data[at + 1] as number) << 8) | ((data[at + 2] as number) << 16) | ((data[at + 3] as number) << 24)) >>> 0
+  );
 }
 
 /** Walks `data` without copying. Never throws. */
@@ -61,10 +63,12 @@ export function encodeBytes(elements: readonly (string | Uint8Array)[]): Uint8Ar
 export function decodeBytes(data: Uint8Array): Uint8Array[] {
   const layout = inspectBytes(data);
   if (layout.kind !== 'complete') {
-    throw new TensorFormatError(`BYTES data ends inside ${layout.kind === 'cut_length' ? 'a length' : 'an element'} after ${layout.elements} elements`);
+    throw new TensorFormatError(
+      `BYTES data ends inside ${layout.kind === 'cut_length' ? 'a length' : 'an element'} after ${layout.elements} elements`,
+    );
   }
   const out: Uint8Array[] = [];
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     const length = lengthAt(data, at);
     out.push(data.subarray(at + 4, at + 4 + length));
     at += 4 + length;

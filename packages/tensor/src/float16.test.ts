@@ -35,7 +35,8 @@ describe.each(FORMATS)('$name', ({ decode, encode, infinity, nan }) => {
         const bits = encode(x);
         if ((bits & 0x7fff) >= infinity) return;
         const error = Math.abs(decode(bits) - x);
-        for (const other of [bits - 1, bits + 1]) if ((other & 0x7fff) < infinity && other >= 0) expect(Math.abs(decode(other) - x)).toBeGreaterThanOrEqual(error);
+        for (const other of [bits - 1, bits + 1])
+          if ((other & 0x7fff) < infinity && other >= 0) expect(Math.abs(decode(other) - x)).toBeGreaterThanOrEqual(error);
       }),
     );
   });

@@ -31,11 +31,15 @@ function show(value: unknown): string {
 }
 
 function wrongElement(expected: string, as: string, index: number, value: unknown, datatype: string): TensorFormatError {
-  return new TensorFormatError(`attempt to access JSON non-${expected} as ${as} (element ${index} is ${show(value)}, expected ${datatype})`);
+  return new TensorFormatError(
+    `attempt to access JSON non-${expected} as ${as} (element ${index} is ${show(value)}, expected ${datatype})`,
+  );
 }
 
 function countError(shape: readonly number[], expected: number, found: number): TensorFormatError {
-  return new TensorFormatError(`Shape does not match true shape of 'data' field (shape ${formatShape(shape)} has ${expected} elements, 'data' has ${found})`);
+  return new TensorFormatError(
+    `Shape does not match true shape of 'data' field (shape ${formatShape(shape)} has ${expected} elements, 'data' has ${found})`,
+  );
 }
 
 function flattenInto(value: readonly unknown[], out: unknown[], depth: number): void {
@@ -114,7 +118,7 @@ function decodeWide(datatype: 'INT64' | 'UINT64', items: readonly unknown[], exa
     } else if (typeof value !== 'bigint') {
       throw wrongElement(kind, kind, i, value, datatype);
     }
-    const wide = BigInt(value as number | bigint);
+    const wide = BigInt(value);
     if (wide < min || wide > max) throw wrongElement(kind, kind, i, value, datatype);
     out[i] = wide;
   }

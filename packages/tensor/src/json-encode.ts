@@ -45,7 +45,9 @@ function joinStrings(data: Uint8Array): string {
       try {
         return JSON.stringify(strictUtf8.decode(element));
       } catch {
-        throw new TensorFormatError(`element ${i} is not valid UTF-8 and cannot be sent as JSON. Please use the binary data format for output`);
+        throw new TensorFormatError(
+          `element ${i} is not valid UTF-8 and cannot be sent as JSON. Please use the binary data format for output`,
+        );
       }
     })
     .join(',')}]`;

@@ -5,74 +5,43 @@
  */
 import type { Socket } from 'node:net';
 import { ServingError } from '@paceline/protocol';
-import type { DataPlaneLimits } from './data-plane-limits.js';
+import type { ConnectionHost } from './connection-host.js';
+import { judgeTimeout } from './connection-timeouts.js';
 import { bodyTooLargeText } from './data-plane-limits.js';
-import { errorReply, type HttpReply } from './infer-reply.js';
-import type { CancelInfer, InferRoute } from './infer-route.js';
+import { IncomingBody } from './incoming-body.js';
+import { errorReply } from './infer-reply.js';
+import { ReplyQueue } from './reply-queue.js';
 import { writeReply } from './reply-writer.js';
 import { mayBecomeInfer, parseInferHead, type InferHead } from './request-head.js';
-
-/** What all connections of a data plane share. */
-export interface ConnectionHost {
-  readonly limits: DataPlaneLimits;
-  readonly route: InferRoute;
-  /** Seconds since the data plane started, in whole ticks. */
-  readonly tick: number;
-  readonly dateLine: string;
-  /** True once the data plane is closing: each connection ends with its last reply. */
-  readonly closing: boolean;
-  /** Takes over a socket whose next bytes are `head`. */
-  handOver(socket: Socket, head: Buffer): void;
-  /** @returns false where the bytes do not fit; else they count until released */
-  reserve(bytes: number): boolean;
-  release(bytes: number): void;
-}
-
-/** A request under way and the place of its reply. */
-interface Slot {
-  readonly close: boolean;
-  readonly reservedBytes: number;
-  cancel: CancelInfer | undefined;
-  reply: HttpReply | undefined;
-}
-
-/** A body that comes in several pieces. */
-interface PartialBody {
-  readonly head: InferHead;
-  readonly buffer: Buffer;
-  readonly reservedBytes: number;
-  filled: number;
-}
 
 const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
 const EMPTY = Buffer.alloc(0);
 /** Smaller bodies are not counted against the byte budget: the cap on connections bounds them. */
 const RESERVE_ABOVE_BYTES = 64 * 1024;
-/** How long a refused client may go on sending before its connection is cut, so that it can read the refusal. */
-const LINGER_S = 2;
 
 export class Connection {
-  readonly #slots: Slot[] = [];
+  readonly #replies = new ReplyQueue();
   /** Bytes read and not yet parsed: part of a head, or what waits for room. */
   #rest: Buffer = EMPTY;
-  #body: PartialBody | undefined;
+  #body: IncomingBody | undefined;
   /** The last head of this connection: clients repeat themselves. */
   #headText = '';
   #head: InferHead | undefined;
   #state: 'open' | 'handing-over' | 'ending' | 'gone' = 'open';
   #paused = false;
   #parsing = false;
-  /** Tick of the last byte read or written, and of the first byte of an unfinished head. */
+  /** Tick of the last byte read or written, and of the first byte of the request being read. */
   #activeTick: number;
-  #headTick: number;
-  #writtenBytes = 0;
+  #requestTick: number;
+  /** Whether the socket times an unsent reply. */
+  #watching = false;
 
   constructor(
     private readonly socket: Socket,
     private readonly host: ConnectionHost,
     private readonly onGone: (connection: Connection) => void,
   ) {
-    this.#activeTick = this.#headTick = host.tick;
+    this.#activeTick = this.#requestTick = host.tick;
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
@@ -83,32 +52,37 @@ export class Connection {
   /** Once a second: ends what stalls. */
   checkTimeouts(): void {
     const { limits, tick } = this.host;
-    const { socket } = this;
-    const quietS = tick - this.#activeTick;
-    if (socket.writableLength > 0) {
-      if (socket.bytesWritten !== this.#writtenBytes) {
-        this.#writtenBytes = socket.bytesWritten;
-        this.#activeTick = tick;
-      } else if (quietS > limits.stallTimeoutS) socket.destroy();
-    } else if (this.#slots.length > 0) {
-      // The deadline of a request under way is not the connection's.
-    } else if (this.#state === 'ending') {
-      if (quietS > LINGER_S) socket.destroy();
-    } else if (this.#body !== undefined) {
-      if (quietS > limits.stallTimeoutS) this.#refuse(408, 'request_timeout', `request body is incomplete: ${this.#body.filled} of ${this.#body.buffer.length} bytes came before ${limits.stallTimeoutS} s passed without any`);
-      else if (tick - this.#headTick > limits.requestTimeoutS) this.#refuse(408, 'request_timeout', `request body is incomplete after ${limits.requestTimeoutS} s`);
-    } else if (this.#rest.length > 0) {
-      if (tick - this.#headTick > limits.headerTimeoutS) this.#refuse(408, 'header_timeout', `request headers are incomplete after ${limits.headerTimeoutS} s`);
-    } else if (quietS > limits.idleTimeoutS) socket.destroy();
+    if (this.#state === 'gone' || this.#watchUnsent()) return;
+    const body = this.#body;
+    const verdict = judgeTimeout(
+      {
+        quietS: tick - this.#activeTick,
+        requestS: tick - this.#requestTick,
+        running: this.#replies.size > 0,
+        ending: this.#state === 'ending',
+        body,
+        partialHead: this.#rest.length > 0,
+      },
+      limits,
+    );
+    if (verdict.kind === 'cut') this.socket.destroy();
+    else if (verdict.kind === 'refuse') this.#refuse(408, verdict.reason, verdict.text);
+  }
+
+  /** Replies that the client does not take are timed by the socket itself, which sees progress inside one write. */
+  #watchUnsent(): boolean {
+    const unsent = this.socket.writableLength > 0;
+    if (unsent !== this.#watching) {
+      this.#watching = unsent;
+      this.socket.setTimeout(unsent ? this.host.limits.stallTimeoutS * 1000 : 0, this.#onStalled);
+      this.#activeTick = this.host.tick;
+    }
+    return unsent;
   }
 
   /** The data plane closes: ends now if nothing is under way, else with the last reply. */
   shutDown(): void {
-    if (this.#state === 'open' && this.#slots.length === 0 && this.#body === undefined) this.#end();
-  }
-
-  destroy(): void {
-    this.socket.destroy();
+    if (this.#state === 'open' && this.#replies.size === 0 && this.#body === undefined) this.#end();
   }
 
   readonly #onData = (chunk: Buffer): void => {
@@ -121,12 +95,17 @@ export class Connection {
     let bytes = chunk;
     if (this.#body !== undefined) bytes = this.#fillBody(chunk);
     else if (this.#rest.length > 0) bytes = Buffer.concat([this.#rest, chunk]);
-    else this.#headTick = this.#activeTick;
+    else this.#requestTick = this.#activeTick;
     this.#rest = bytes;
     this.#parse();
   };
 
+  // A client that closes its half is taken to have left: its requests are cancelled when the socket closes.
   readonly #onEnd = (): void => {
+    this.socket.destroy();
+  };
+
+  readonly #onStalled = (): void => {
     this.socket.destroy();
   };
 
@@ -139,11 +118,7 @@ export class Connection {
     this.#state = 'gone';
     if (this.#body !== undefined) this.host.release(this.#body.reservedBytes);
     this.#body = undefined;
-    for (const slot of this.#slots) {
-      this.host.release(slot.reservedBytes);
-      slot.cancel?.();
-    }
-    this.#slots.length = 0;
+    this.#replies.abandon((bytes) => this.host.release(bytes));
     this.onGone(this);
   };
 
@@ -151,7 +126,7 @@ export class Connection {
   #continue(): void {
     if (this.#parsing) return;
     if (this.#state === 'handing-over') {
-      if (this.#slots.length === 0) this.#handOver();
+      if (this.#replies.size === 0) this.#handOver();
       return;
     }
     if (!this.#paused || this.#isFull()) return;
@@ -161,7 +136,7 @@ export class Connection {
   }
 
   #isFull(): boolean {
-    return this.#slots.length >= this.host.limits.maxPipelined || this.socket.writableNeedDrain;
+    return this.#replies.size >= this.host.limits.maxPipelined || this.socket.writableNeedDrain;
   }
 
   /** Takes whole requests off `#rest` until it is used up, incomplete, or there is no room for more. */
@@ -177,7 +152,7 @@ export class Connection {
     }
     this.#parsing = false;
     if (this.#state !== 'handing-over') return;
-    if (this.#slots.length === 0) this.#handOver();
+    if (this.#replies.size === 0) this.#handOver();
     else this.socket.pause();
   }
 
@@ -216,37 +191,39 @@ export class Connection {
     }
     const reservedBytes = length > RESERVE_ABOVE_BYTES ? length : 0;
     if (reservedBytes > 0 && !this.host.reserve(reservedBytes)) {
-      this.#refuse(429, 'too_many_buffered_bytes', `a request body of ${length} bytes does not fit into the ${limits.maxBufferedBytes} bytes that this server keeps for bodies`);
+      this.#refuse(
+        429,
+        'too_many_buffered_bytes',
+        `a request body of ${length} bytes does not fit into the ${limits.maxBufferedBytes} bytes that this server keeps for bodies`,
+      );
       return false;
     }
     const end = start + length;
     if (end <= bytes.length) {
       this.#rest = end === bytes.length ? EMPTY : bytes.subarray(end);
-      this.#headTick = this.host.tick;
+      this.#requestTick = this.host.tick;
       this.#start(head, bytes.subarray(start, end), reservedBytes);
       return true;
     }
-    const buffer = Buffer.allocUnsafeSlow(length);
-    this.#body = { head, buffer, reservedBytes, filled: bytes.copy(buffer, 0, start) };
+    this.#body = new IncomingBody(head, reservedBytes);
+    this.#body.take(bytes.subarray(start));
     this.#rest = EMPTY;
     return false;
   }
 
   /** @returns the bytes behind the body, or none while it is incomplete */
   #fillBody(chunk: Buffer): Buffer {
-    const body = this.#body as PartialBody;
-    const used = chunk.copy(body.buffer, body.filled);
-    body.filled += used;
-    if (body.filled < body.buffer.length) return EMPTY;
+    const body = this.#body as IncomingBody;
+    const used = body.take(chunk);
+    if (!body.complete) return EMPTY;
     this.#body = undefined;
-    this.#headTick = this.#activeTick;
+    this.#requestTick = this.#activeTick;
     this.#start(body.head, body.buffer, body.reservedBytes);
     return used === chunk.length ? EMPTY : chunk.subarray(used);
   }
 
   #start(head: InferHead, body: Buffer, reservedBytes: number): void {
-    const slot: Slot = { close: head.close, reservedBytes, cancel: undefined, reply: undefined };
-    this.#slots.push(slot);
+    const slot = this.#replies.open(head.close, reservedBytes);
     if (head.close) this.#state = 'ending';
     slot.cancel = this.host.route.handle(
       {
@@ -259,18 +236,15 @@ export class Connection {
       },
       (reply) => {
         slot.reply = reply;
-        if (slot === this.#slots[0]) this.#flush();
+        if (this.#replies.isNext(slot)) this.#flush();
       },
     );
   }
 
   /** Writes the replies that are due. */
   #flush(): void {
-    for (;;) {
-      const slot = this.#slots[0];
-      if (slot?.reply === undefined || this.#state === 'gone') break;
-      this.#slots.shift();
-      const last = slot.close || (this.host.closing && this.#slots.length === 0 && this.#rest.length === 0);
+    for (let slot = this.#replies.take(); slot !== undefined; slot = this.#replies.take()) {
+      const last = slot.close || (this.host.closing && this.#replies.size === 0 && this.#rest.length === 0);
       writeReply(this.socket, slot.reply, this.host.dateLine, last);
       this.host.release(slot.reservedBytes);
       if (last) {
@@ -294,8 +268,8 @@ export class Connection {
     this.#body = undefined;
     this.#rest = EMPTY;
     this.#state = 'ending';
-    this.#slots.push({ close: true, reservedBytes: 0, cancel: undefined, reply });
-    if (this.#slots.length === 1) this.#flush();
+    this.#replies.open(true, 0).reply = reply;
+    this.#flush();
   }
 
   /** Sends the rest, then waits a little for the client to close, reading what it still sends. */
@@ -310,6 +284,7 @@ export class Connection {
   #handOver(): void {
     const { socket } = this;
     this.#state = 'gone';
+    socket.setTimeout(0, this.#onStalled);
     socket.off('data', this.#onData);
     socket.off('end', this.#onEnd);
     socket.off('drain', this.#onDrain);

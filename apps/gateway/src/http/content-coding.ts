@@ -18,7 +18,8 @@ export function negotiate(accept: string): ContentCoding {
   for (const item of accept.split(',')) {
     const [name = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase());
     let weight = 1;
-    for (const parameter of parameters) if (parameter.startsWith('q=')) weight = /^q=[01](\.\d{0,3})?$/.test(parameter) ? Number(parameter.slice(2)) : 0;
+    for (const parameter of parameters)
+      if (parameter.startsWith('q=')) weight = /^q=[01](\.\d{0,3})?$/.test(parameter) ? Number(parameter.slice(2)) : 0;
     weights.set(name, weight);
   }
   let best: ContentCoding = 'identity';
@@ -42,12 +43,19 @@ export class UnsupportedCodingError extends ServingError {
 function inflateError(thrown: unknown, maxBytes: number): ServingError {
   const error = thrown as NodeJS.ErrnoException;
   if (error.code === 'ERR_BUFFER_TOO_LARGE') {
-    return new ServingError('INVALID_ARGUMENT', `decompressed request exceeds the maximum allowed input size of ${maxBytes} bytes. Use --http-max-input-size to increase the limit.`, {
-      reason: 'body_too_large',
-      httpStatus: 413,
-    });
+    return new ServingError(
+      'INVALID_ARGUMENT',
+      `decompressed request exceeds the maximum allowed input size of ${maxBytes} bytes. Use --http-max-input-size to increase the limit.`,
+      {
+        reason: 'body_too_large',
+        httpStatus: 413,
+      },
+    );
   }
-  return new ServingError('INVALID_ARGUMENT', `failed to decompress the request body: ${error.message}`, { reason: 'content_encoding_malformed', cause: error });
+  return new ServingError('INVALID_ARGUMENT', `failed to decompress the request body: ${error.message}`, {
+    reason: 'content_encoding_malformed',
+    cause: error,
+  });
 }
 
 /** Both names stand for either format, and deflate also for its raw form: clients disagree. */

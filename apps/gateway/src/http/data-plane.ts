@@ -10,7 +10,8 @@ import { systemClock } from '@paceline/clock';
 import type { ModelCatalog } from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
 import type { InferHandler } from '../infer/infer-service.js';
-import { Connection, type ConnectionHost } from './connection.js';
+import { Connection } from './connection.js';
+import type { ConnectionHost } from './connection-host.js';
 import { DEFAULT_DATA_PLANE_LIMITS, type DataPlaneLimits } from './data-plane-limits.js';
 import { InferRoute, type JsonOffload } from './infer-route.js';
 

@@ -3,16 +3,21 @@ import { ServingError } from '@paceline/protocol';
 import { decodeJsonData, InexactIntegerError, isDataType, TensorFormatError, type DataType, type Tensor } from '@paceline/tensor';
 import { asArray, asString, badField, isObject, isUnsigned, member, type JsonObject } from './json-access.js';
 
-const SOURCES = "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But ";
+const SOURCES =
+  "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But ";
 
 function invalid(text: string, reason: string): ServingError {
   return new ServingError('INVALID_ARGUMENT', text, { reason });
 }
 
 export function noSharedMemory(what: 'input' | 'output', name: string): ServingError {
-  return new ServingError('UNIMPLEMENTED', `${what} '${name}' asks for a shared memory region, which this server does not offer; send the data in the request`, {
-    reason: 'shared_memory_unsupported',
-  });
+  return new ServingError(
+    'UNIMPLEMENTED',
+    `${what} '${name}' asks for a shared memory region, which this server does not offer; send the data in the request`,
+    {
+      reason: 'shared_memory_unsupported',
+    },
+  );
 }
 
 /** @throws ServingError naming the input; see {@link decodeInferJson} */
@@ -36,7 +41,10 @@ export function readInputs(items: readonly unknown[], tail: Uint8Array | undefin
     }
     const size = readBinarySize(binarySize, exact);
     if (tail === undefined) {
-      throw invalid("must specify valid 'Infer-Header-Content-Length' in request header and 'binary_data_size' when passing inputs in binary data format", 'binary_header_missing');
+      throw invalid(
+        "must specify valid 'Infer-Header-Content-Length' in request header and 'binary_data_size' when passing inputs in binary data format",
+        'binary_header_missing',
+      );
     }
     if (size > available - taken) {
       const missing = BigInt(binarySize as number | bigint) - BigInt(available - taken);
@@ -77,7 +85,8 @@ function readData(name: string, datatype: DataType, shape: readonly number[], da
   try {
     return decodeJsonData(datatype, shape, data, exact);
   } catch (error) {
-    if (error instanceof TensorFormatError) throw invalid(`Unable to parse 'data': ${error.message} for input '${name}'`, 'input_data_invalid');
+    if (error instanceof TensorFormatError)
+      throw invalid(`Unable to parse 'data': ${error.message} for input '${name}'`, 'input_data_invalid');
     throw error;
   }
 }

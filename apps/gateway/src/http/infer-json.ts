@@ -51,7 +51,10 @@ export function decodeInferJson(root: unknown, tail: Uint8Array | undefined, exa
 
 function readParameters(value: unknown, exact: boolean): { readonly parameters: Parameters; readonly binaryOutput: boolean } {
   if (value === undefined) return { parameters: NO_PARAMETERS, binaryOutput: false };
-  if (!isObject(value)) throw new ServingError('INVALID_ARGUMENT', 'failed to get request params.: attempt to get members for non-object', { reason: 'json_invalid' });
+  if (!isObject(value))
+    throw new ServingError('INVALID_ARGUMENT', 'failed to get request params.: attempt to get members for non-object', {
+      reason: 'json_invalid',
+    });
   const parameters: Record<string, ParameterValue> = {};
   let binaryOutput = false;
   for (const [key, item] of Object.entries(value)) {
@@ -92,11 +95,15 @@ function parameterValue(key: string, item: unknown, exact: boolean): ParameterVa
       }
       return BigInt(item);
     default:
-      throw new ServingError('INVALID_ARGUMENT', `parameter '${key}' has invalid type. It should be either 'int', 'bool', or 'string'.`, { reason: 'parameter_invalid' });
+      throw new ServingError('INVALID_ARGUMENT', `parameter '${key}' has invalid type. It should be either 'int', 'bool', or 'string'.`, {
+        reason: 'parameter_invalid',
+      });
   }
 }
 
-function readOutputs(items: readonly unknown[]): { readonly outputs: readonly RequestedOutput[]; readonly binary: ReadonlyMap<string, boolean> } | undefined {
+function readOutputs(
+  items: readonly unknown[],
+): { readonly outputs: readonly RequestedOutput[]; readonly binary: ReadonlyMap<string, boolean> } | undefined {
   if (items.length === 0) return undefined;
   const outputs: RequestedOutput[] = [];
   const binary = new Map<string, boolean>();
@@ -113,4 +120,3 @@ function readOutputs(items: readonly unknown[]): { readonly outputs: readonly Re
   }
   return { outputs, binary };
 }
-

@@ -18,7 +18,8 @@ function deduceShape(model: ServedModel, bytes: number): readonly number[] {
   const shape = model.maxBatchSize > 0 ? [1, ...spec.shape.slice(1)] : [...spec.shape];
   const variable = shape.indexOf(-1);
   if (variable < 0) return shape;
-  if (shape.includes(-1, variable + 1)) throw refuse(`The shape of the raw input '${spec.name}' can not be deduced because there are more than one variable-sized dimension`);
+  if (shape.includes(-1, variable + 1))
+    throw refuse(`The shape of the raw input '${spec.name}' can not be deduced because there are more than one variable-sized dimension`);
   shape[variable] = 1;
   const rowBytes = shape.reduce((a, b) => a * b, elementSize(spec.datatype));
   shape[variable] = rowBytes === 0 ? 0 : Math.floor(bytes / rowBytes);
@@ -29,7 +30,9 @@ function deduceShape(model: ServedModel, bytes: number): readonly number[] {
 export function decodeRaw(body: Uint8Array, model: ServedModel, target: InferTarget): DecodedInfer {
   const [spec] = model.inputs;
   if (spec === undefined || model.inputs.length !== 1) {
-    throw refuse(`Raw request must only have 1 input (found 1) to be deduced but got ${model.inputs.length} inputs in '${model.name}' model configuration`);
+    throw refuse(
+      `Raw request must only have 1 input (found 1) to be deduced but got ${model.inputs.length} inputs in '${model.name}' model configuration`,
+    );
   }
   let input: Tensor;
   if (spec.datatype === 'BYTES') {

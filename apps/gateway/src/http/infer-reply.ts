@@ -30,7 +30,8 @@ function jsonOf(output: Tensor): string {
   try {
     return encodeJsonData(output.datatype, output.data);
   } catch (error) {
-    if (error instanceof TensorFormatError) throw new ServingError('INVALID_ARGUMENT', `output '${output.name}': ${error.message}`, { reason: 'output_not_json' });
+    if (error instanceof TensorFormatError)
+      throw new ServingError('INVALID_ARGUMENT', `output '${output.name}': ${error.message}`, { reason: 'output_not_json' });
     throw error;
   }
 }

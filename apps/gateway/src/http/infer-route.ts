@@ -60,10 +60,15 @@ export class InferRoute {
 function splitBody(body: Buffer, headerLength: string | undefined): { readonly json: Buffer; readonly tail: Buffer | undefined } {
   if (headerLength === undefined) return { json: body, tail: undefined };
   const text = headerLength.trim();
-  if (!/^\d+$/.test(text)) throw new ServingError('INVALID_ARGUMENT', `Unable to parse Inference-Header-Content-Length, got: ${headerLength}`, { reason: 'inference_header_invalid' });
+  if (!/^\d+$/.test(text))
+    throw new ServingError('INVALID_ARGUMENT', `Unable to parse Inference-Header-Content-Length, got: ${headerLength}`, {
+      reason: 'inference_header_invalid',
+    });
   const length = Number(text);
   if (length > body.length) {
-    throw new ServingError('INVALID_ARGUMENT', `inference header size should be in range (0, ${body.length}), got: ${text}`, { reason: 'inference_header_invalid' });
+    throw new ServingError('INVALID_ARGUMENT', `inference header size should be in range (0, ${body.length}), got: ${text}`, {
+      reason: 'inference_header_invalid',
+    });
   }
   return { json: body.subarray(0, length), tail: body.subarray(length) };
 }
@@ -85,7 +90,9 @@ class RunningInfer {
     try {
       const model = catalog.resolve(name, version);
       if (model.config.modelTransactionPolicy?.decoupled) {
-        throw new ServingError('UNIMPLEMENTED', "HTTP end point doesn't support models with decoupled transaction policy", { reason: 'decoupled_over_http' });
+        throw new ServingError('UNIMPLEMENTED', "HTTP end point doesn't support models with decoupled transaction policy", {
+          reason: 'decoupled_over_http',
+        });
       }
       const plain = contentEncoding === undefined ? body : inflateBody(body, contentEncoding, maxInputBytes);
       if (plain instanceof Promise) this.#await(plain.then((inflated) => this.#decode(model, inflated)));
@@ -141,14 +148,16 @@ class RunningInfer {
     compressBody(body, coding, (error, compressed) => {
       if (this.#settled) return;
       if (error) this.#finish(reply);
-      else this.#finish({ status: reply.status, headers: [...reply.headers, ['Content-Encoding', coding]], text: '', chunks: [compressed] });
+      else
+        this.#finish({ status: reply.status, headers: [...reply.headers, ['Content-Encoding', coding]], text: '', chunks: [compressed] });
     });
   }
 
   #fail(thrown: unknown): void {
     if (this.#settled) return;
     const error = toServingError(thrown);
-    if (error !== thrown) this.options.logger.error({ err: thrown, model: this.request.model }, 'inference request failed on an unexpected error');
+    if (error !== thrown)
+      this.options.logger.error({ err: thrown, model: this.request.model }, 'inference request failed on an unexpected error');
     this.#finish(errorReply(error, error instanceof UnsupportedCodingError ? CODING_HINT : undefined));
   }
 

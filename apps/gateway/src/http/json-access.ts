@@ -10,7 +10,9 @@ export function isObject(value: unknown): value is JsonObject {
 
 /** A whole number from 0 to 2^64 - 1. */
 export function isUnsigned(value: unknown): value is number | bigint {
-  return typeof value === 'bigint' ? value >= 0n && value < 1n << 64n : typeof value === 'number' && value >= 0 && value < 2 ** 64 && Number.isInteger(value);
+  return typeof value === 'bigint'
+    ? value >= 0n && value < 1n << 64n
+    : typeof value === 'number' && value >= 0 && value < 2 ** 64 && Number.isInteger(value);
 }
 
 function show(value: unknown): string {
@@ -19,13 +21,20 @@ function show(value: unknown): string {
 }
 
 export function badField(field: string, kind: Kind, found: unknown, verb: 'parse' | 'set' = 'parse'): ServingError {
-  return new ServingError('INVALID_ARGUMENT', `Unable to ${verb} '${field}': attempt to access JSON non-${kind} as ${kind} (found ${show(found)})`, { reason: 'json_invalid' });
+  return new ServingError(
+    'INVALID_ARGUMENT',
+    `Unable to ${verb} '${field}': attempt to access JSON non-${kind} as ${kind} (found ${show(found)})`,
+    { reason: 'json_invalid' },
+  );
 }
 
 /** @throws ServingError where `field` is absent */
 export function member(object: JsonObject, field: string): unknown {
   const value = object[field];
-  if (value === undefined) throw new ServingError('INVALID_ARGUMENT', `Unable to parse '${field}': attempt to access non-existing object member '${field}'`, { reason: 'json_invalid' });
+  if (value === undefined)
+    throw new ServingError('INVALID_ARGUMENT', `Unable to parse '${field}': attempt to access non-existing object member '${field}'`, {
+      reason: 'json_invalid',
+    });
   return value;
 }
 

@@ -14,7 +14,8 @@ beforeAll(() => {
 afterAll(() => offload.close());
 
 const body = (json: string): Buffer => Buffer.from(json);
-const input = (datatype: string, data: string, shape: string): string => `{"id":"x","parameters":{"priority":3,"a":9223372036854775807},"inputs":[{"name":"I","datatype":"${datatype}","shape":${shape},"data":${data}}]}`;
+const input = (datatype: string, data: string, shape: string): string =>
+  `{"id":"x","parameters":{"priority":3,"a":9223372036854775807},"inputs":[{"name":"I","datatype":"${datatype}","shape":${shape},"data":${data}}]}`;
 
 const comparable = (request: InferRequest): unknown => ({ ...request, inputs: request.inputs.map((i) => ({ ...i, data: [...i.data] })) });
 
@@ -30,7 +31,11 @@ test.each([
   expect(there.form).toEqual(here.form);
 });
 
-test.each(['{', input('INT8', '[300]', '[1]'), '{"inputs":[{"name":"I","datatype":"INT8","shape":[1],"parameters":{"shared_memory_region":"r"}}]}'])('%s is refused in the same words', async (json) => {
+test.each([
+  '{',
+  input('INT8', '[300]', '[1]'),
+  '{"inputs":[{"name":"I","datatype":"INT8","shape":[1],"parameters":{"shared_memory_region":"r"}}]}',
+])('%s is refused in the same words', async (json) => {
   let refusal: unknown;
   try {
     decodeJsonBody(body(json), undefined, TARGET);

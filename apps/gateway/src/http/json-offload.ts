@@ -20,7 +20,13 @@ export interface JsonTask {
 /** What it answers; a refusal travels as plain fields because classes do not survive the trip. */
 export type JsonTaskResult =
   | { readonly ok: true; readonly decoded: DecodedInfer }
-  | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly reason: string; readonly httpStatus: number | undefined };
+  | {
+      readonly ok: false;
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly reason: string;
+      readonly httpStatus: number | undefined;
+    };
 
 export interface JsonOffloadOptions {
   /** JSON parts of at least this many bytes leave the main thread. */

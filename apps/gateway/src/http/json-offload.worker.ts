@@ -10,10 +10,10 @@ const NO_TAIL = new Uint8Array(0);
 class Moved {
   constructor(
     private readonly result: JsonTaskResult,
-    private readonly buffers: readonly ArrayBuffer[],
+    private readonly buffers: readonly ArrayBufferLike[],
   ) {}
 
-  get [transferableSymbol](): readonly ArrayBuffer[] {
+  get [transferableSymbol](): readonly ArrayBufferLike[] {
     return this.buffers;
   }
 
@@ -25,8 +25,8 @@ class Moved {
 export default function decodeTask({ json, hasTail, target }: JsonTask): JsonTaskResult | ReturnType<typeof move> {
   try {
     const decoded = decodeJsonBody(Buffer.from(json.buffer, json.byteOffset, json.byteLength), hasTail ? NO_TAIL : undefined, target);
-    const buffers = decoded.request.inputs.map((input) => input.data.buffer as ArrayBuffer);
-    return move(new Moved({ ok: true, decoded }, buffers) as never);
+    const buffers = decoded.request.inputs.map((input) => input.data.buffer);
+    return move(new Moved({ ok: true, decoded }, buffers));
   } catch (thrown) {
     const { code, message, reason, httpStatus } = toServingError(thrown);
     return { ok: false, code, message, reason, httpStatus };

@@ -45,9 +45,19 @@ function readBody(request: IncomingMessage, maxBytes: number, done: (body: Buffe
  * Answers one request; never throws.
  * @param version "" where the path names none
  */
-export function serveNodeInfer(route: InferRoute, request: IncomingMessage, response: ServerResponse, model: string, version: string, maxInputBytes: number): void {
+export function serveNodeInfer(
+  route: InferRoute,
+  request: IncomingMessage,
+  response: ServerResponse,
+  model: string,
+  version: string,
+  maxInputBytes: number,
+): void {
   const refuse = (bytes: number): void => {
-    const error = new ServingError('INVALID_ARGUMENT', bodyTooLargeText(bytes, maxInputBytes), { reason: 'body_too_large', httpStatus: 413 });
+    const error = new ServingError('INVALID_ARGUMENT', bodyTooLargeText(bytes, maxInputBytes), {
+      reason: 'body_too_large',
+      httpStatus: 413,
+    });
     send(response, errorReply(error), true);
   };
   const announced = Number(request.headers['content-length'] ?? 0);

@@ -8,9 +8,26 @@ const head = (...fields: string[]): string => [LINE, 'Host: h', ...fields].join(
 
 describe('recognised', () => {
   test('everything it needs, whatever the case of names and the space around values', () => {
-    const text = head('CONTENT-length:  12\t', 'Inference-Header-Content-Length: 5', 'Accept-Encoding: gzip', 'content-encoding: deflate', 'Connection: Close', 'X-Other: any, thing');
-    expect(parseInferHead(text)).toEqual({ model: 'm-1.x_y', version: '', contentLength: 12, close: true, inferenceHeaderLength: '5', contentEncoding: 'deflate', acceptEncoding: 'gzip' });
-    expect(parseInferHead('POST /v2/models/m/versions/12/infer HTTP/1.1\r\nhost:\r\ncontent-length: 0\r\nconnection: keep-alive')).toMatchObject({ model: 'm', version: '12', close: false });
+    const text = head(
+      'CONTENT-length:  12\t',
+      'Inference-Header-Content-Length: 5',
+      'Accept-Encoding: gzip',
+      'content-encoding: deflate',
+      'Connection: Close',
+      'X-Other: any, thing',
+    );
+    expect(parseInferHead(text)).toEqual({
+      model: 'm-1.x_y',
+      version: '',
+      contentLength: 12,
+      close: true,
+      inferenceHeaderLength: '5',
+      contentEncoding: 'deflate',
+      acceptEncoding: 'gzip',
+    });
+    expect(
+      parseInferHead('POST /v2/models/m/versions/12/infer HTTP/1.1\r\nhost:\r\ncontent-length: 0\r\nconnection: keep-alive'),
+    ).toMatchObject({ model: 'm', version: '12', close: false });
   });
 });
 

@@ -13,7 +13,9 @@ export function planClassification(request: InferRequest, model: ServedModel): C
     if (classification <= 0) continue;
     const spec = model.outputs.find((output) => output.name === name);
     if (spec !== undefined && !classSupports(spec.datatype)) {
-      throw new ServingError('INVALID_ARGUMENT', `class result not available for output due to unsupported type '${spec.datatype}'`, { reason: 'classification_unsupported' });
+      throw new ServingError('INVALID_ARGUMENT', `class result not available for output due to unsupported type '${spec.datatype}'`, {
+        reason: 'classification_unsupported',
+      });
     }
     (plan ??= new Map<string, number>()).set(name, classification);
   }

@@ -31,7 +31,15 @@ beforeEach(() => {
 
 function request(modelName: string, more: Partial<InferRequest> = {}): InferRequest {
   const data = new Uint8Array(new Float32Array([1, 2]).buffer);
-  return { modelName, modelVersion: '', id: '', parameters: {}, inputs: [{ name: 'IN', datatype: 'FP32', shape: [1, 2], data }], outputs: undefined, ...more };
+  return {
+    modelName,
+    modelVersion: '',
+    id: '',
+    parameters: {},
+    inputs: [{ name: 'IN', datatype: 'FP32', shape: [1, 2], data }],
+    outputs: undefined,
+    ...more,
+  };
 }
 
 /** Sends and collects `tag` for each frame. */
@@ -40,7 +48,11 @@ function send(log: string[], tag: string, modelName = 'plain', more: Partial<Inf
   return { number: queue.enqueued.at(-1)?.ref.number as number, cancel: () => call.cancel() };
 }
 
-const failed = (code: 'INTERNAL' | 'RESOURCE_EXHAUSTED' | 'DEADLINE_EXCEEDED'): ReplyFrame => ({ ok: false, final: true, error: new ServingError(code, 'x') });
+const failed = (code: 'INTERNAL' | 'RESOURCE_EXHAUSTED' | 'DEADLINE_EXCEEDED'): ReplyFrame => ({
+  ok: false,
+  final: true,
+  error: new ServingError(code, 'x'),
+});
 const counters = (model = 'plain'): unknown => {
   const { success, fail, failuresByReason } = statistics.forVersion(model, '1');
   return { success: success.count, fail: fail.count, ...failuresByReason };
@@ -67,7 +79,10 @@ describe('envelope', () => {
     expect(() => service.infer(request('nosuch'), () => undefined)).toThrow("unknown model: 'nosuch'");
     expect(() => service.infer(request('plain', { inputs: [] }), () => undefined)).toThrow('expected 1 inputs but got 0');
     expect(() => service.infer(request('plain', { parameters: { triton_a: true } }), () => undefined)).toThrow('reserved');
-    const ranked = request('half', { inputs: [{ name: 'IN', datatype: 'FP16', shape: [1, 2], data: new Uint8Array(4) }], outputs: [{ name: 'OUTPUT0', classification: 1 }] });
+    const ranked = request('half', {
+      inputs: [{ name: 'IN', datatype: 'FP16', shape: [1, 2], data: new Uint8Array(4) }],
+      outputs: [{ name: 'OUTPUT0', classification: 1 }],
+    });
     expect(() => service.infer(ranked, () => undefined)).toThrow("unsupported type 'FP16'");
     expect(queue.enqueued).toHaveLength(0);
     expect(service.unanswered).toBe(0);
@@ -105,7 +120,8 @@ describe('replies', () => {
 
   test('failures count by reason; a full queue is no failed request', () => {
     const log: string[] = [];
-    for (const code of ['INTERNAL', 'RESOURCE_EXHAUSTED', 'DEADLINE_EXCEEDED'] as const) service.onFrame(send(log, 'a').number, failed(code));
+    for (const code of ['INTERNAL', 'RESOURCE_EXHAUSTED', 'DEADLINE_EXCEEDED'] as const)
+      service.onFrame(send(log, 'a').number, failed(code));
     expect(log).toEqual(['a:INTERNAL', 'a:RESOURCE_EXHAUSTED', 'a:DEADLINE_EXCEEDED']);
     expect(counters()).toEqual({ ...NONE, fail: 2, BACKEND: 1, REJECTED: 2 });
   });
@@ -191,7 +207,11 @@ describe('caps and drain', () => {
     const log: string[] = [];
     const a = send(log, 'a');
     send(log, 'b');
-    const refusal = expect.objectContaining({ code: 'RESOURCE_EXHAUSTED', reason: 'too_many_unanswered', retryAfterMs: expect.any(Number) });
+    const refusal = expect.objectContaining({
+      code: 'RESOURCE_EXHAUSTED',
+      reason: 'too_many_unanswered',
+      retryAfterMs: expect.any(Number),
+    });
     expect(() => send(log, 'c')).toThrow(refusal);
     service.onFrame(a.number, okFrame([]));
     send(log, 'c');

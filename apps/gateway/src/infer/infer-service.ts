@@ -45,7 +45,11 @@ export interface InferLimits extends AdmissionLimits {
   readonly requestTimeoutUs: number;
 }
 
-export const DEFAULT_INFER_LIMITS: InferLimits = { maxUnanswered: 20_000, maxUnansweredBytes: 1024 * 1024 * 1024, requestTimeoutUs: 60_000_000 };
+export const DEFAULT_INFER_LIMITS: InferLimits = {
+  maxUnanswered: 20_000,
+  maxUnansweredBytes: 1024 * 1024 * 1024,
+  requestTimeoutUs: 60_000_000,
+};
 
 /** What is kept per loaded model version. */
 interface Route {
@@ -83,7 +87,8 @@ export class InferService implements InferHandler {
   }
 
   infer(request: InferRequest, onReply: (frame: ReplyFrame) => void): InferCall {
-    if (this.#draining) throw new ServingError('UNAVAILABLE', 'Server is stopping and accepts no new requests', { reason: 'draining', retryAfterMs: 1000 });
+    if (this.#draining)
+      throw new ServingError('UNAVAILABLE', 'Server is stopping and accepts no new requests', { reason: 'draining', retryAfterMs: 1000 });
     const nowUs = this.#clock.nowUs();
     const model = this.#options.catalog.resolve(request.modelName, request.modelVersion);
     const route = this.#routeOf(model);
@@ -198,7 +203,11 @@ export class InferService implements InferHandler {
       }
       this.#cancelQueued(pending);
       const text = `${requestPrefix(pending.clientId)}request to model '${pending.model.name}' version ${pending.model.version} was not answered within ${this.#requestTimeoutUs / 1e6} s`;
-      this.onFrame(pending.number, { ok: false, final: true, error: new ServingError('DEADLINE_EXCEEDED', text, { reason: 'request_timeout' }) });
+      this.onFrame(pending.number, {
+        ok: false,
+        final: true,
+        error: new ServingError('DEADLINE_EXCEEDED', text, { reason: 'request_timeout' }),
+      });
     }
   }
 }

@@ -1,6 +1,14 @@
 /** For tests: one model in a catalog, and a queue whose lane answers when the test says so. */
 import { create } from '@bufbuild/protobuf';
-import { ServingError, type Envelope, type ModelCatalog, type ReplyFrame, type RequestRef, type ServedModel, type TensorSpec } from '@paceline/protocol';
+import {
+  ServingError,
+  type Envelope,
+  type ModelCatalog,
+  type ReplyFrame,
+  type RequestRef,
+  type ServedModel,
+  type TensorSpec,
+} from '@paceline/protocol';
 import { ModelConfigSchema } from '@paceline/protocol/model-config';
 import type { RequestQueue } from '@paceline/streams';
 import type { DataType, Tensor } from '@paceline/tensor';
@@ -17,7 +25,8 @@ export interface FakeModel {
 
 /** Shapes as on the wire; outputs default to the inputs renamed OUTPUT0, OUTPUT1 … */
 export function fakeModel(model: FakeModel): ServedModel {
-  const specs = (list: FakeModel['inputs']): TensorSpec[] => list.map(([name, datatype, shape]) => ({ name, datatype, shape, optional: false }));
+  const specs = (list: FakeModel['inputs']): TensorSpec[] =>
+    list.map(([name, datatype, shape]) => ({ name, datatype, shape, optional: false }));
   const outputs = specs(model.outputs ?? model.inputs.map(([, datatype, shape], i) => [`OUTPUT${i}`, datatype, shape]));
   const config = create(ModelConfigSchema, {
     name: model.name,
@@ -42,7 +51,8 @@ export function catalogOf(...models: readonly ServedModel[]): ModelCatalog {
     resolve(name, version) {
       const model = find(name);
       if (!model) throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' is not found`);
-      if (version !== '' && version !== model.version) throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' version ${version} is not found`);
+      if (version !== '' && version !== model.version)
+        throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' version ${version} is not found`);
       return model;
     },
     readyVersions: (name) => (find(name) ? ['1'] : []),

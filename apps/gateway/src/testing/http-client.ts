@@ -81,12 +81,19 @@ export function decodeResponse({ status, headers, body }: RawResponse): DecodedR
   const plain = contentEncoding === undefined ? body : unzipSync(body);
   const length = headers['inference-header-content-length'];
   if (length === undefined) return { status, text: plain.toString(), binaryBase64: undefined, contentEncoding };
-  return { status, text: plain.toString('utf8', 0, Number(length)), binaryBase64: plain.toString('base64', Number(length)), contentEncoding };
+  return {
+    status,
+    text: plain.toString('utf8', 0, Number(length)),
+    binaryBase64: plain.toString('base64', Number(length)),
+    contentEncoding,
+  };
 }
 
 /** A whole request as bytes. */
 export function post(path: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const lines = Object.entries({ Host: 'test', 'Content-Length': String(bytes.length), ...headers }).map(([name, value]) => `${name}: ${value}`);
+  const lines = Object.entries({ Host: 'test', 'Content-Length': String(bytes.length), ...headers }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
   return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
 }

@@ -3,7 +3,21 @@ import type { Envelope, ServedModel } from '@paceline/protocol';
 import type { DataType, Tensor } from '@paceline/tensor';
 import { echo, fakeModel } from './fake-lane.js';
 
-const TYPES: readonly DataType[] = ['BOOL', 'UINT8', 'UINT16', 'UINT32', 'UINT64', 'INT8', 'INT16', 'INT32', 'INT64', 'FP16', 'FP32', 'FP64', 'BYTES'];
+const TYPES: readonly DataType[] = [
+  'BOOL',
+  'UINT8',
+  'UINT16',
+  'UINT32',
+  'UINT64',
+  'INT8',
+  'INT16',
+  'INT32',
+  'INT64',
+  'FP16',
+  'FP32',
+  'FP64',
+  'BYTES',
+];
 
 export const RECORDED_MODELS: readonly ServedModel[] = [
   ...TYPES.map((type) => fakeModel({ name: `identity_${type.toLowerCase()}`, inputs: [['INPUT0', type, [-1, 4]]] })),
@@ -36,5 +50,10 @@ export function computeRecorded(envelope: Envelope): readonly Tensor[] {
     OUTPUT0: int32(a).map((x, i) => x + (right[i] as number)),
     OUTPUT1: int32(a).map((x, i) => x - (right[i] as number)),
   };
-  return envelope.outputs.map((name) => ({ name, datatype: 'INT32', shape: a.shape, data: new Uint8Array((results[name] as Int32Array).buffer) }));
+  return envelope.outputs.map((name) => ({
+    name,
+    datatype: 'INT32',
+    shape: a.shape,
+    data: new Uint8Array((results[name] as Int32Array).buffer),
+  }));
 }

@@ -41,8 +41,15 @@ function fallback(options: Parameters<typeof registerInferRoutes>[1]): FastifyIn
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const queue = new FakeQueue();
   const catalog = catalogOf(...RECORDED_MODELS);
-  const service = new InferService({ gateway: '0'.repeat(16), catalog, queue, statistics: new StatisticsRegistry(), clock: new FakeClock() });
-  const answer = (envelope: FakeQueue['enqueued'][number]): void => service.onFrame(envelope.ref.number, okFrame(computeRecorded(envelope)));
+  const service = new InferService({
+    gateway: '0'.repeat(16),
+    catalog,
+    queue,
+    statistics: new StatisticsRegistry(),
+    clock: new FakeClock(),
+  });
+  const answer = (envelope: FakeQueue['enqueued'][number]): void =>
+    service.onFrame(envelope.ref.number, okFrame(computeRecorded(envelope)));
   if (options.auto !== false) queue.answer = answer;
   const logger = createLogger(SILENT);
   const shared = { inferHandler: service, catalog, logger, ...(options.offload && { offload: options.offload }) };

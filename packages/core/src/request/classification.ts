@@ -77,16 +77,22 @@ function ranked(scores: Scores, start: number, classes: number, k: number): numb
 export function classify(output: Tensor, k: number, batches: boolean, labels: readonly string[] | undefined): Tensor {
   const { datatype, shape } = output;
   if (!classSupports(datatype)) {
-    throw new ServingError('INVALID_ARGUMENT', `class result not available for output due to unsupported type '${datatype}'`, { reason: 'classification_unsupported' });
+    throw new ServingError('INVALID_ARGUMENT', `class result not available for output due to unsupported type '${datatype}'`, {
+      reason: 'classification_unsupported',
+    });
   }
   const rows = batches ? (shape[0] ?? 1) : 1;
   const scores = scoresOf(datatype, output.data);
   const classes = rows === 0 ? 0 : scores.length / rows;
   const top = Math.min(k, classes);
   if (rows * top > MAX_CLASS_STRINGS) {
-    throw new ServingError('INVALID_ARGUMENT', `classification output tensor too large: output '${output.name}' would have ${rows * top} strings, the limit is ${MAX_CLASS_STRINGS}`, {
-      reason: 'classification_too_large',
-    });
+    throw new ServingError(
+      'INVALID_ARGUMENT',
+      `classification output tensor too large: output '${output.name}' would have ${rows * top} strings, the limit is ${MAX_CLASS_STRINGS}`,
+      {
+        reason: 'classification_too_large',
+      },
+    );
   }
   const float = datatype === 'FP32' || datatype === 'FP64';
   const strings: string[] = [];

@@ -15,9 +15,13 @@ const MAX_UINT64 = 2n ** 64n - 1n;
 function unsigned(name: string, value: ParameterValue): number {
   const whole = typeof value === 'bigint' ? value : typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : undefined;
   if (whole === undefined || whole < 0n || whole > MAX_UINT64) {
-    throw new ServingError('INVALID_ARGUMENT', `Unable to parse '${name}': attempt to access JSON non-unsigned-integer as unsigned-integer (found ${typeof value} ${String(value)})`, {
-      reason: 'parameter_invalid',
-    });
+    throw new ServingError(
+      'INVALID_ARGUMENT',
+      `Unable to parse '${name}': attempt to access JSON non-unsigned-integer as unsigned-integer (found ${typeof value} ${String(value)})`,
+      {
+        reason: 'parameter_invalid',
+      },
+    );
   }
   return whole > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(whole);
 }
@@ -31,7 +35,11 @@ export function readParameters(parameters: Parameters): RequestParameters {
     if (key === 'priority') (found ??= { ...NONE }).priority = unsigned(key, parameters[key] as ParameterValue);
     else if (key === 'timeout') (found ??= { ...NONE }).timeoutUs = unsigned(key, parameters[key] as ParameterValue);
     else if (key.startsWith('triton_')) {
-      throw new ServingError('INVALID_ARGUMENT', "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.", { reason: 'parameter_reserved' });
+      throw new ServingError(
+        'INVALID_ARGUMENT',
+        "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
+        { reason: 'parameter_reserved' },
+      );
     }
   }
   return found ?? NONE;

@@ -3,7 +3,7 @@
  * Texts and order of the checks are Triton's, including its habit of looking at inputs from the last to the first;
  * invariant: a request that passes can be gathered into a batch without another look at it.
  */
-import { ServingError, type InferRequest, type ServedModel, type TensorSpec } from '@paceline/protocol';
+import type { InferRequest, ServedModel, ServingError, TensorSpec } from '@paceline/protocol';
 import { elementSize, type Tensor } from '@paceline/tensor';
 import { checkBytesInput, checkByteSize, checkShape } from './tensor-checks.js';
 import { batchDiffers, batchTooBig, inputCount, noBatchDimension, refuse, unprefixed } from './texts.js';
@@ -83,7 +83,8 @@ class CompiledSignature implements Signature {
     if (wanted === undefined || wanted.length === 0) return this.#allOutputs;
     const names = new Set<string>();
     for (const { name } of wanted) {
-      if (!this.#outputNames.has(name)) throw unprefixed(`unexpected inference output '${name}' for model '${this.#model}'`, 'output_unknown');
+      if (!this.#outputNames.has(name))
+        throw unprefixed(`unexpected inference output '${name}' for model '${this.#model}'`, 'output_unknown');
       names.add(name);
     }
     return names.size === this.#allOutputs.length ? this.#allOutputs : this.#allOutputs.filter((name) => names.has(name));
@@ -136,14 +137,19 @@ class CompiledSignature implements Signature {
   #checkInput(request: InferRequest, rule: InputRule, input: Tensor, rows: number): void {
     const { spec } = rule;
     if (input.datatype !== spec.datatype) {
-      throw refuse(request, `inference input '${spec.name}' data-type is '${input.datatype}', but model '${this.#model}' expects '${spec.datatype}'`, 'input_datatype_mismatch');
+      throw refuse(
+        request,
+        `inference input '${spec.name}' data-type is '${input.datatype}', but model '${this.#model}' expects '${spec.datatype}'`,
+        'input_datatype_mismatch',
+      );
     }
     const perRow = checkShape(request, rule, input, this.#model);
     // Triton counts zero rows as one, so that an empty batch is refused for its missing bytes.
     const elements = perRow * (rule.batches ? rows || 1 : 1);
     if (rule.elementBytes === 0) checkBytesInput(request, input, elements, this.#model);
     else checkByteSize(request, input, elements * rule.elementBytes, this.#model);
-    if (rule.batches && rows === 0) throw refuse(request, `input '${spec.name}' has a batch of 0 rows for model '${this.#model}', expected at least 1`, 'batch_empty');
+    if (rule.batches && rows === 0)
+      throw refuse(request, `input '${spec.name}' has a batch of 0 rows for model '${this.#model}', expected at least 1`, 'batch_empty');
   }
 
   #shapeKey(inputs: readonly Tensor[]): string {

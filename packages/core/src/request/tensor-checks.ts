@@ -21,7 +21,11 @@ export function checkShape(request: InferRequest, rule: InputRule, input: Tensor
   for (let d = 0; matches && d < shape.length; d++) {
     const dim = shape[d] as number;
     if (!(dim >= 0) || !Number.isSafeInteger(dim)) {
-      throw refuse(request, `invalid shape for input '${input.name}': shape ${formatShape(shape)} contains one or more invalid dimensions`, 'input_shape_invalid');
+      throw refuse(
+        request,
+        `invalid shape for input '${input.name}': shape ${formatShape(shape)} contains one or more invalid dimensions`,
+        'input_shape_invalid',
+      );
     }
     if (d < rule.firstDim) continue;
     elements *= dim;
@@ -36,7 +40,11 @@ export function checkShape(request: InferRequest, rule: InputRule, input: Tensor
     );
   }
   if (elements > Number.MAX_SAFE_INTEGER) {
-    throw refuse(request, `invalid shape for input '${input.name}': shape ${formatShape(shape)} has too many elements`, 'input_shape_invalid');
+    throw refuse(
+      request,
+      `invalid shape for input '${input.name}': shape ${formatShape(shape)} has too many elements`,
+      'input_shape_invalid',
+    );
   }
   return elements;
 }
@@ -44,7 +52,11 @@ export function checkShape(request: InferRequest, rule: InputRule, input: Tensor
 /** For types of fixed size. */
 export function checkByteSize(request: InferRequest, input: Tensor, expectedBytes: number, model: string): void {
   if (input.data.length !== expectedBytes) {
-    throw refuse(request, `input byte size mismatch for input '${input.name}' for model '${model}'. Expected ${expectedBytes}, got ${input.data.length}`, 'input_byte_size_mismatch');
+    throw refuse(
+      request,
+      `input byte size mismatch for input '${input.name}' for model '${model}'. Expected ${expectedBytes}, got ${input.data.length}`,
+      'input_byte_size_mismatch',
+    );
   }
 }
 

@@ -18,7 +18,14 @@ export function unprefixed(text: string, reason: string): ServingError {
 
 const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(',');
 
-export function inputCount(request: InferRequest, model: string, min: number, max: number, got: readonly string[], missing: readonly string[]): ServingError {
+export function inputCount(
+  request: InferRequest,
+  model: string,
+  min: number,
+  max: number,
+  got: readonly string[],
+  missing: readonly string[],
+): ServingError {
   const expected = min === max ? `expected ${max} inputs` : `expected number of inputs between ${min} and ${max}`;
   // Where nothing is missing Triton closes a bracket that it never opened; the text is kept as clients know it.
   const missingText = missing.length > 0 ? `[${quoted(missing)}]` : ']';

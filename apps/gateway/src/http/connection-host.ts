@@ -1,0 +1,20 @@
+/** The port between one connection and the data plane that accepted it. */
+import type { Socket } from 'node:net';
+import type { DataPlaneLimits } from './data-plane-limits.js';
+import type { InferRoute } from './infer-route.js';
+
+/** What all connections of a data plane share. */
+export interface ConnectionHost {
+  readonly limits: DataPlaneLimits;
+  readonly route: InferRoute;
+  /** Seconds since the data plane started, in whole ticks. */
+  readonly tick: number;
+  readonly dateLine: string;
+  /** True once the data plane is closing: each connection ends with its last reply. */
+  readonly closing: boolean;
+  /** Takes over a socket whose next bytes are `head`. */
+  handOver(socket: Socket, head: Buffer): void;
+  /** @returns false where the bytes do not fit; else they count until released */
+  reserve(bytes: number): boolean;
+  release(bytes: number): void;
+}
