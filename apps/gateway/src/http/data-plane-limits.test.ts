@@ -182,6 +182,13 @@ describe('leaving and closing', () => {
     await other.close();
   });
 
+  test('closing what never listened resolves', async () => {
+    await plane.start();
+    const { service } = plane.server;
+    const idle = createHttpDataPlane({ inferHandler: service, catalog: catalogOf(), fallbackServer: createServer(), logger: createLogger(SILENT) });
+    await expect(idle.close()).resolves.toBeUndefined();
+  });
+
   test('a client that takes nothing of its reply is cut', async () => {
     const clock = new FakeClock();
     await plane.start({ clock, limits: { stallTimeoutS: 0.05 } });
