@@ -185,7 +185,12 @@ describe('leaving and closing', () => {
   test('closing what never listened resolves', async () => {
     await plane.start();
     const { service } = plane.server;
-    const idle = createHttpDataPlane({ inferHandler: service, catalog: catalogOf(), fallbackServer: createServer(), logger: createLogger(SILENT) });
+    const idle = createHttpDataPlane({
+      inferHandler: service,
+      catalog: catalogOf(),
+      fallbackServer: createServer(),
+      logger: createLogger(SILENT),
+    });
     await expect(idle.close()).resolves.toBeUndefined();
   });
 
