@@ -5,6 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Server as HttpServer } from 'node:http';
+import { availableParallelism } from 'node:os';
 import { systemClock } from '@paceline/clock';
 import type { ServeOptions } from '@paceline/config';
 import {
@@ -19,7 +20,7 @@ import {
   type ServerInfo,
 } from '@paceline/gateway';
 import { LocalModelRepository } from '@paceline/model-repository';
-import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type StartReport } from '@paceline/scheduler';
+import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type RepositorySourceOptions, type StartReport } from '@paceline/scheduler';
 import { InMemoryStreams } from '@paceline/streams';
 import { createMetrics, StatisticsRegistry, type Logger } from '@paceline/telemetry';
 import { createLocalWorker } from '@paceline/worker';
@@ -140,9 +141,12 @@ function repositoryOf({ repository }: ServeOptions): LocalModelRepository {
   return new LocalModelRepository({ roots, ...(repository.configName === undefined ? {} : { configName: repository.configName }) });
 }
 
-function sourceOptions({ backendConfig }: ServeOptions): { defaultMaxBatchSize?: number } {
+function sourceOptions({ backendConfig }: ServeOptions): RepositorySourceOptions {
   const text = backendConfig.get('onnxruntime')?.get('default-max-batch-size');
-  return text === undefined ? {} : { defaultMaxBatchSize: Number(text) };
+  // Triton starts two instances of a CPU model that states no count. On one core the second would only split batches
+  // and hold the weights twice.
+  const cpuInstanceCount = Math.min(2, availableParallelism());
+  return { cpuInstanceCount, ...(text === undefined ? {} : { defaultMaxBatchSize: Number(text) }) };
 }
 
 async function within(limitMs: number, work: Promise<unknown>): Promise<void> {

@@ -55,7 +55,9 @@ export function gather(batch: Batch, tensors: ModelTensors): GatheredBatch {
 
 function gatherInput(batch: Batch, tensors: ModelTensors, first: Tensor, position: number): GatheredInput {
   const index = tensors.inputIndex(first.name);
-  if (batch.members.length === 1) return { index, shape: first.shape, byteLength: first.data.byteLength, parts: [first.data] };
+  if (batch.members.length === 1) {
+    return { index, shape: tensors.modelShape(index, first.shape), byteLength: first.data.byteLength, parts: [first.data] };
+  }
   const parts = new Array<Uint8Array>(batch.members.length);
   let byteLength = 0;
   for (let m = 0; m < parts.length; m++) {
@@ -74,7 +76,7 @@ function gatherInput(batch: Batch, tensors: ModelTensors, first: Tensor, positio
     parts[m] = tensor.data;
     byteLength += tensor.data.byteLength;
   }
-  return { index, shape: [batch.rows, ...first.shape.slice(1)], byteLength, parts };
+  return { index, shape: tensors.modelShape(index, [batch.rows, ...first.shape.slice(1)]), byteLength, parts };
 }
 
 function sameRowShape(a: readonly number[], b: readonly number[]): boolean {

@@ -1,4 +1,5 @@
 /** The tensors of one loaded model, by the index that the frames use. */
+import { mapShape } from '@paceline/core';
 import { ServingError, type TensorSpec } from '@paceline/protocol';
 import type { LoadSpec } from '@paceline/worker-rpc';
 
@@ -19,6 +20,18 @@ export class ModelTensors {
     this.batches = spec.config.maxBatchSize > 0;
     this.#inputIndex = new Map(spec.inputs.map((t, i) => [t.name, i]));
     this.#outputIndex = new Map(spec.outputs.map((t, i) => [t.name, i]));
+  }
+
+  /** The shape that the model file takes for an input that clients send with `shape`: see `TensorSpec.modelShape`. */
+  modelShape(input: number, shape: readonly number[]): readonly number[] {
+    const spec = this.inputs[input]!;
+    return spec.modelShape === undefined ? shape : mapShape(shape, spec.shape, spec.modelShape);
+  }
+
+  /** The shape that clients see for an output that the model file gives with `shape`. */
+  clientShape(output: number, shape: readonly number[]): readonly number[] {
+    const spec = this.outputs[output]!;
+    return spec.modelShape === undefined ? shape : mapShape(shape, spec.modelShape, spec.shape);
   }
 
   inputIndex(name: string): number {

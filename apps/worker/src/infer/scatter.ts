@@ -84,7 +84,9 @@ function memberOutput(
   const output = outputs.byIndex.get(index)!;
   const { datatype } = tensors.outputs[index]!;
   const { shape } = output.head;
-  if (!tensors.batches || member.rows === batchRows) return { name, datatype, shape, data: output.data };
+  if (!tensors.batches || member.rows === batchRows) {
+    return { name, datatype, shape: tensors.clientShape(index, shape), data: output.data };
+  }
   let begin: number;
   let end: number;
   if (elementSize(datatype) === 0) {
@@ -96,7 +98,8 @@ function memberOutput(
     begin = row * rowBytes;
     end = begin + member.rows * rowBytes;
   }
-  return { name, datatype, shape: [member.rows, ...shape.slice(1)], data: output.data.subarray(begin, end) };
+  const rows = tensors.clientShape(index, [member.rows, ...shape.slice(1)]);
+  return { name, datatype, shape: rows, data: output.data.subarray(begin, end) };
 }
 
 function bytesRowOffsets(data: Buffer, shape: readonly number[]): number[] {
