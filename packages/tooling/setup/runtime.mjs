@@ -62,6 +62,7 @@ function pnpmVersionOnPath() {
 
 /** npx keeps pnpm in npm's cache; asked for the PATH it gives to commands, it says where. */
 async function pathWithPnpm() {
+  process.stderr.write(`paceline: looking for pnpm ${PNPM_VERSION} with npx\n`);
   let answer = '';
   const npx = join(dirname(process.execPath), 'npx');
   const { code } = await run(

@@ -36,7 +36,7 @@ function isCurrent() {
 export async function install(env) {
   const fingerprint = installFingerprint();
   if (readStamp().install === fingerprint) return;
-  say('installing packages from the npm registry (a few minutes the first time)');
+  say('installing packages from the npm registry (the first time about 300 MB)');
   await step('pnpm', ['install', '--frozen-lockfile'], { ...env, CI: 'true' }, [
     'The messages above say why. Where they speak of the network (ENOTFOUND, ETIMEDOUT, ECONNREFUSED, ERR_PNPM_META_FETCH_FAIL):',
     'set-up needs the npm registry; behind a proxy set HTTPS_PROXY, and for a registry of your own:',
