@@ -79,6 +79,16 @@ describe('the learned peak', () => {
     expect(saturate(MLP, seed, 400).rate).toBeGreaterThan(0.92 * 4934);
   });
 
+  test('leaves a size that is far too large after one run', () => {
+    const profile = new BatchProfile(64);
+    profile.record(2, costUs(CNN, 2));
+    for (const size of [64, 32]) {
+      expect(profile.limit(64)).toBe(size);
+      profile.record(size, 2 * costUs(CNN, size));
+    }
+    expect(profile.limit(64)).toBe(16);
+  });
+
   test('a cost proportional to the rows gains nothing from large batches, so the small ones win', () => {
     expect([8, 16]).toContain(saturate(LINEAR, 1, 400).profile.peakRows);
   });

@@ -5,14 +5,16 @@
  * latency decisions the worst run.
  *
  * How the peak is found: nothing is cut before it was measured, so a new model batches as its configuration says. Once
- * the largest size seen has three runs, the next smaller power of two is tried for three, and so on for as long as the
- * smaller one is as good; every 200 runs a neighbour of the peak is tried again. Batches of up to 8 rows are cut only
+ * the largest size seen has three runs (one, if that was hopeless), the next smaller power of two is tried likewise, and so
+ * on for as long as the smaller one is as good; every 200 runs a neighbour of the peak is tried again. Batches of up to 8 rows are cut only
  * when ordinary traffic has shown that they are clearly worse than smaller ones.
  */
 
 const KEPT_RUNS = 16;
 /** Runs a size must have before it is compared. */
 const ENOUGH_RUNS = 3;
+/** ... or fewer, when it is at once so many times as slow a row as a smaller size that more runs would not save it. */
+const HOPELESS = 1.5;
 /** A smaller size is preferred when it loses at most this share of the best rate. */
 const TOLERANCE = 0.03;
 /** No size below this is preferred for being merely as good: each batch also costs the server a fixed effort. */
@@ -116,7 +118,7 @@ export class BatchProfile {
     const peak = this.#ladder[this.#peak];
     if (!peak) return this.maxRows;
     const lower = this.#ladder[this.#peak - 1];
-    if (lower && lower.rows >= FLOOR_ROWS && available > lower.rows && this.#count(lower) < ENOUGH_RUNS) return lower.rows;
+    if (lower && lower.rows >= FLOOR_ROWS && available > lower.rows && !this.#measured(lower)) return lower.rows;
     if (this.#peak === this.#top) return this.maxRows;
     if (this.#runs - this.#explored >= REEXPLORE_RUNS) {
       const upper = this.#ladder[this.#peak + 1] as Rung;
@@ -154,6 +156,17 @@ export class BatchProfile {
     return own ? own.worst * rows : this.expectedUs(rows);
   }
 
+  /** Whether enough is known of a size to compare it. */
+  #measured(rung: Rung): boolean {
+    const size = this.#classes[rung.index];
+    if (!size || size.count >= ENOUGH_RUNS) return size !== undefined;
+    for (let i = 0; i < rung.index; i++) {
+      const smaller = this.#classes[i];
+      if (smaller && size.typical > HOPELESS * smaller.typical) return true;
+    }
+    return false;
+  }
+
   #count(rung: Rung): number {
     return this.#classes[rung.index]?.count ?? 0;
   }
@@ -167,7 +180,7 @@ export class BatchProfile {
     let top = -1;
     for (let i = 0; i < this.#ladder.length; i++) {
       const rung = this.#ladder[i] as Rung;
-      if (this.#count(rung) < ENOUGH_RUNS) continue;
+      if (!this.#measured(rung)) continue;
       top = i;
       if (rung.rows < FLOOR_ROWS && this.#count(rung) < CLEAR_RUNS) continue;
       if (best < 0 || this.#rate(rung) > this.#rate(this.#ladder[best] as Rung)) best = i;
@@ -186,7 +199,7 @@ export class BatchProfile {
     for (let i = best + 1; i <= top; i++) {
       const other = this.#ladder[i] as Rung;
       if (other.rows < FLOOR_ROWS && i < top) continue;
-      if (this.#count(other) < ENOUGH_RUNS) continue;
+      if (!this.#measured(other)) continue;
       if (rival < 0 || this.#rate(other) > this.#rate(this.#ladder[rival] as Rung)) rival = i;
     }
     if (rival < 0) return top;
@@ -197,7 +210,7 @@ export class BatchProfile {
     const enough = (1 - TOLERANCE) * this.#rate(this.#ladder[best] as Rung);
     for (let i = 0; i < best; i++) {
       const rung = this.#ladder[i] as Rung;
-      if (rung.rows >= FLOOR_ROWS && this.#count(rung) >= ENOUGH_RUNS && this.#rate(rung) >= enough) return i;
+      if (rung.rows >= FLOOR_ROWS && this.#measured(rung) && this.#rate(rung) >= enough) return i;
     }
     return best;
   }
