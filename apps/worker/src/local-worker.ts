@@ -17,7 +17,9 @@ import { defaultHostEntry, type HostProcess } from './hosts/host-process.js';
 import { unanswered } from './infer/completion.js';
 import { instanceNames, LoadedModel, modelKey } from './instances/loaded-model.js';
 import { ModelInstance, type InstanceContext } from './instances/model-instance.js';
+import { Quarantine } from './instances/quarantine.js';
 import { onnxOptions } from './onnx/session-options.js';
+import type { InstanceMemory, WorkerObserver } from './supervision/observer.js';
 
 export interface LocalWorkerOptions {
   readonly replies: ReplyChannel;
@@ -31,7 +33,7 @@ export interface LocalWorkerOptions {
   readonly learnedLimitFloorMs?: number;
   /** Longest load of one instance; default 300 s. */
   readonly loadLimitMs?: number;
-  /** An idle host is pinged this often (default 5 s) and killed when it does not answer within `pingLimitMs` (2 s). */
+  /** An idle host is pinged this often (default 300 ms) and killed when it does not answer within `pingLimitMs` (1.4 s). */
   readonly pingIntervalMs?: number;
   readonly pingLimitMs?: number;
   /** Small models get hosts of their own up to this many hosts (default 4), then share `poolHosts` (default: one per core). */
@@ -41,6 +43,15 @@ export interface LocalWorkerOptions {
   readonly smallModelBytes?: number;
   /** A model in the pool whose runs take longer moves to a host of its own; default 100 ms. */
   readonly slowRunMs?: number;
+  /** How often the memory of hosts is looked at; default 3 s. */
+  readonly memoryCheckMs?: number;
+  /** A host counts as settled this long after a change of what it holds (default 30 s); what it has then is what it needs. */
+  readonly memorySettleMs?: number;
+  /** A host is replaced when it has twice what it needs and this much on top; default 256 MiB. */
+  readonly memoryGrowthBytes?: number;
+  /** Longest load into a host that others are in; default 5 s. */
+  readonly pooledLoadLimitMs?: number;
+  readonly observer?: WorkerObserver;
   /** Memory file system for large tensors; "" = none; default /dev/shm. */
   readonly shmDirectory?: string;
   /** How hosts call ONNX Runtime; default `binding`. */
@@ -61,6 +72,7 @@ export interface WorkerStatistics {
 interface Loaded {
   readonly model: LoadedModel;
   readonly instances: ReadonlyMap<string, ModelInstance>;
+  readonly quarantine: Quarantine;
 }
 
 const UNLOAD_LIMIT_US = 30_000_000;
@@ -85,7 +97,7 @@ export class LocalWorker implements WorkerLink {
       executeLimitUs: 1000 * (options.executeLimitMs ?? 30_000),
       learnedFloorUs: 1000 * (options.learnedLimitFloorMs ?? 1000),
     };
-    const pingLimitUs = 1000 * (options.pingLimitMs ?? 2000);
+    const pingLimitUs = 1000 * (options.pingLimitMs ?? 1400);
     const loadLimitUs = 1000 * (options.loadLimitMs ?? 300_000);
     this.#fleet = new HostFleet({
       clock,
@@ -95,10 +107,15 @@ export class LocalWorker implements WorkerLink {
       shmDirectory: options.shmDirectory ?? '/dev/shm',
       api: options.runtimeApi ?? 'binding',
       copies: this.#copies,
-      pingIntervalUs: 1000 * (options.pingIntervalMs ?? 5000),
+      pingIntervalUs: 1000 * (options.pingIntervalMs ?? 300),
       pingLimitUs,
       unloadLimitUs: UNLOAD_LIMIT_US,
-      tickUs: Math.min(250_000, Math.max(10_000, Math.min(...Object.values(limits), pingLimitUs, loadLimitUs) / 4)),
+      memoryCheckUs: 1000 * (options.memoryCheckMs ?? 3000),
+      growth: {
+        settleUs: 1000 * (options.memorySettleMs ?? 30_000),
+        allowedGrowthBytes: options.memoryGrowthBytes ?? 256 * 1024 * 1024,
+      },
+      tickUs: Math.min(100_000, Math.max(10_000, Math.min(...Object.values(limits), pingLimitUs, loadLimitUs) / 4)),
     });
     this.#context = {
       clock,
@@ -107,6 +124,9 @@ export class LocalWorker implements WorkerLink {
       replies: options.replies,
       limits,
       loadLimitUs,
+      pooledLoadLimitUs: 1000 * (options.pooledLoadLimitMs ?? 5000),
+      beginLimitUs: pingLimitUs,
+      observer: options.observer,
       slowRunUs: 1000 * (options.slowRunMs ?? 100),
       copies: this.#copies,
       onInstance: (event) => this.#listener?.onInstance(event),
@@ -131,12 +151,13 @@ export class LocalWorker implements WorkerLink {
     const loaded = this.#loaded.get(key);
     if (!loaded) return;
     this.#loaded.delete(key);
-    await stopAll(loaded.instances.values());
+    await stop(loaded);
   }
 
   execute(batch: Batch): void {
-    const instance = this.#loaded.get(modelKey(batch.model, batch.version, batch.generation))?.instances.get(batch.instance);
-    if (instance) instance.execute(batch);
+    const loaded = this.#loaded.get(modelKey(batch.model, batch.version, batch.generation));
+    const place = batch.quarantine ? loaded?.quarantine : loaded?.instances.get(batch.instance);
+    if (place) place.execute(batch);
     else queueMicrotask(() => this.#listener?.onCompletion(unknownInstance(batch)));
   }
 
@@ -153,6 +174,16 @@ export class LocalWorker implements WorkerLink {
     return { hosts: hosts.length, hostPids: this.hostPids(), copiedInBytes, copiedOutBytes };
   }
 
+  /** What each instance takes, as of the last look of some seconds ago. Costs no system call. */
+  *instanceMemory(): Generator<InstanceMemory> {
+    for (const { model, instances } of this.#loaded.values()) {
+      const { model: name, version } = model.spec;
+      for (const { name: instance, residentBytes } of instances.values()) {
+        if (residentBytes !== undefined) yield { model: name, version, instance, residentBytes };
+      }
+    }
+  }
+
   hostPids(): number[] {
     return this.#fleet.hosts().flatMap((h) => h.pid ?? []);
   }
@@ -161,10 +192,10 @@ export class LocalWorker implements WorkerLink {
   async close(drainMs: number = DEFAULT_DRAIN_MS): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    const all = [...this.#loaded.values()].flatMap((l) => [...l.instances.values()]);
-    await this.#within(drainMs, Promise.all(all.map((i) => i.idle())));
+    const all = [...this.#loaded.values()];
+    await this.#within(drainMs, Promise.all(all.flatMap((l) => [...l.instances.values(), l.quarantine]).map((i) => i.idle())));
     this.#loaded.clear();
-    const stopped = stopAll(all);
+    const stopped = Promise.all(all.map(stop));
     await this.#fleet.close();
     await stopped;
     await Promise.allSettled(this.#loading);
@@ -182,12 +213,13 @@ export class LocalWorker implements WorkerLink {
     );
     if (this.#closed) throw shuttingDown();
     if (this.#loaded.has(key)) throw loadedAlready(spec);
-    this.#loaded.set(key, { model, instances });
+    const loaded: Loaded = { model, instances, quarantine: new Quarantine(model, this.#context, () => this.#nextInstance++) };
+    this.#loaded.set(key, loaded);
     const started = await Promise.allSettled([...instances.values()].map((i) => i.start()));
     const failed = started.find((s) => s.status === 'rejected');
     if (failed || this.#closed) {
       this.#loaded.delete(key);
-      await stopAll(instances.values());
+      await stop(loaded);
       throw this.#closed || !failed ? shuttingDown() : toServingError(failed.reason);
     }
     return { instances: [...instances.keys()], warnings: onnx.warnings, durationMs: (this.#clock.nowUs() - begunUs) / 1000 };
@@ -224,8 +256,8 @@ function shuttingDown(): ServingError {
   return new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
 }
 
-async function stopAll(instances: Iterable<ModelInstance>): Promise<void> {
-  await Promise.all([...instances].map((i) => i.stop()));
+async function stop({ instances, quarantine }: Loaded): Promise<void> {
+  await Promise.all([...instances.values(), quarantine].map((i) => i.stop()));
 }
 
 /** Size of the model with what lies beside it: weights may be in files of their own. 0 where there is nothing. */

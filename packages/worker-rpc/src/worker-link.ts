@@ -49,6 +49,11 @@ export interface Batch {
   /** Sum of the members' rows; for a model that does not batch there is one member. */
   readonly rows: number;
   readonly members: readonly BatchMember[];
+  /**
+   * Its requests are suspected of taking instances down: it runs in a host that serves nothing else, whatever `instance`
+   * says (the completion repeats it). Any number may be sent; they run one after the other.
+   */
+  readonly quarantine?: boolean;
 }
 
 /**

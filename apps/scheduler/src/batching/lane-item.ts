@@ -4,11 +4,12 @@ import type { Envelope } from '@paceline/protocol';
 /**
  * - `queued`: waits in the batcher under `handle`
  * - `alone`: waits to be executed in a batch of its own
+ * - `quarantined`: waits to be executed in a batch of its own where it can harm nobody
  * - `staged`: with the worker, behind a batch that executes
  * - `running`: with the worker, executing
  * - `done`: answered or cancelled; nothing may be sent for it
  */
-export type ItemState = 'queued' | 'alone' | 'staged' | 'running' | 'done';
+export type ItemState = 'queued' | 'alone' | 'quarantined' | 'staged' | 'running' | 'done';
 
 export interface LaneItem {
   readonly envelope: Envelope;
@@ -18,11 +19,13 @@ export interface LaneItem {
   handle: number;
   /** Times a batch with it had begun to execute when its instance died. */
   losses: number;
+  /** Times its instance died, or refused it, before it began. */
+  falseStarts: number;
   /** The client left while it executed: whatever becomes of it, nobody waits. */
   cancelled: boolean;
 }
 
 /** Whether it counts as waiting in the statistics. */
 export function isPending(state: ItemState): boolean {
-  return state === 'queued' || state === 'alone' || state === 'staged';
+  return state === 'queued' || state === 'alone' || state === 'quarantined' || state === 'staged';
 }

@@ -66,39 +66,114 @@ describe('batches that end badly', () => {
     expect(worker.numbers()).toEqual([[0, 1], [0, 1], [2]]);
   });
 
-  test('lost twice: alone, and only the one that kills again gets the error', () => {
+  /** The batch ends with the death of its only instance, which comes back. */
+  function lose(batch: number, more: { readonly started?: boolean; readonly error?: ServingError } = {}): void {
+    worker.instance('g_0', 'down');
+    worker.complete(batch, 'lost', more);
+    worker.instance('g_0', 'ready');
+    clock.advance(0);
+  }
+
+  const quarantined = (): boolean[] => worker.batches.map((batch) => batch.quarantine === true);
+
+  test('lost twice: one by one in quarantine, where only the one that kills again gets the error; others go on', () => {
     lanes.open(laneSpec({ maxBatchSize: 8 }));
     send(0, 1);
-    for (const batch of [0, 1]) {
-      worker.instance('g_0', 'down');
-      worker.complete(batch, 'lost');
-      worker.instance('g_0', 'ready');
-      clock.advance(0);
-    }
-    expect(worker.numbers()).toEqual([[0, 1], [0, 1], [0]]);
-    worker.instance('g_0', 'down');
+    lose(0);
+    lose(1);
+    send(2);
+    expect(worker.numbers()).toEqual([[0, 1], [0, 1], [0], [2]]);
     worker.complete(2, 'lost');
-    worker.instance('g_0', 'ready');
     clock.advance(0);
     expect(replies.errors().map(([n, code]) => [n, code])).toEqual([[0, 'INTERNAL']]);
     worker.complete(3, 'ok');
-    expect(worker.numbers()).toEqual([[0, 1], [0, 1], [0], [1]]);
+    worker.complete(4, 'ok');
+    expect(worker.numbers()).toEqual([[0, 1], [0, 1], [0], [2], [1]]);
+    expect(quarantined()).toEqual([false, false, true, false, true]);
     expect(replies.errors()).toHaveLength(1);
     expect(pending()).toBe(0);
   });
 
-  test('lost before it began, and refused: again, without counting', () => {
+  test('a request that is by itself when its instance dies a second time is not started again', () => {
     lanes.open(laneSpec({ maxBatchSize: 8 }));
     send(0);
-    for (let batch = 0; batch < 6; batch++) {
-      worker.instance('g_0', 'down');
-      worker.complete(batch, batch % 2 === 0 ? 'lost' : 'refused', { started: false });
-      worker.instance('g_0', 'ready');
+    lose(0);
+    lose(1);
+    expect(worker.numbers()).toEqual([[0], [0]]);
+    expect(replies.errors().map(([n, code]) => [n, code])).toEqual([[0, 'INTERNAL']]);
+    expect(pending()).toBe(0);
+  });
+
+  test('suspects that cannot be tried in quarantine are told why, after a few attempts', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0, 1);
+    lose(0);
+    lose(1);
+    const error = new ServingError('UNAVAILABLE', 'no quarantine');
+    for (let batch = 2; worker.batches.length > batch; batch++) {
+      worker.complete(batch, batch % 2 === 0 ? 'lost' : 'refused', { started: false, error });
       clock.advance(0);
     }
-    worker.complete(6, 'ok');
-    expect(worker.numbers()).toEqual(Array.from({ length: 7 }, () => [0]));
+    expect(replies.errors()).toEqual([
+      [0, 'UNAVAILABLE', 'no quarantine'],
+      [1, 'UNAVAILABLE', 'no quarantine'],
+    ]);
+    expect(worker.batches).toHaveLength(12);
+    expect(pending()).toBe(0);
+  });
+
+  test('a suspect whose client leaves is forgotten', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0, 1);
+    lose(0);
+    lose(1);
+    lanes.cancel({ gateway: 'g', number: 1 }, 'm', '1');
+    worker.complete(2, 'ok');
+    clock.advance(0);
+    expect(worker.numbers()).toEqual([[0, 1], [0, 1], [0]]);
+    expect(pending()).toBe(0);
+  });
+
+  test('a reload takes suspects over in their order', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0, 1, 2);
+    lose(0);
+    lose(1);
+    lanes.open(laneSpec({ maxBatchSize: 8, generation: 2 }));
+    clock.advance(0);
+    worker.complete(2, 'ok');
+    worker.complete(3, 'ok');
+    clock.advance(0);
+    worker.complete(4, 'ok');
+    expect(worker.numbers().slice(2)).toEqual([[0], [1], [2]]);
+    expect(worker.batches.map((b) => b.generation)).toEqual([1, 1, 1, 2, 2]);
+    expect(pending()).toBe(0);
+  });
+
+  test('lost before it began, or refused: again, without counting', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0);
+    for (let batch = 0; batch < 4; batch++) {
+      if (batch % 2 === 0) lose(batch, { started: false });
+      else {
+        worker.complete(batch, 'refused', { started: false });
+        worker.instance('g_0', 'ready');
+        clock.advance(0);
+      }
+    }
+    worker.complete(4, 'ok');
+    expect(worker.numbers()).toEqual(Array.from({ length: 5 }, () => [0]));
     expect(replies.errors()).toEqual([]);
+  });
+
+  test('one whose instance dies each time before it begins ends up in quarantine', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    send(0);
+    for (let batch = 0; batch < 5; batch++) lose(batch, { started: false });
+    expect(quarantined()).toEqual([false, false, false, false, false, true]);
+    worker.complete(5, 'lost', { started: false, error: new ServingError('UNAVAILABLE', 'it died') });
+    clock.advance(0);
+    expect(replies.errors()).toEqual([[0, 'UNAVAILABLE', 'it died']]);
   });
 
   test('an instance that refused is not asked again before it is reported ready', () => {

@@ -6,6 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
 import { ServingError } from '@paceline/protocol';
 import { StatisticsRegistry } from '@paceline/telemetry';
+import type { Batch } from '@paceline/worker-rpc';
 import { LaneIntake } from '../intake/lane-intake.js';
 import { Lanes } from './lanes.js';
 import { FakeWorker, RecordedReplies, envelope, laneSpec } from './testing/fakes.js';
@@ -46,7 +47,9 @@ describe(`lane under random faults, SIM_SEED=${SEED}`, () => {
     /** Ends one of the batches at the head of an instance, as its members make it end. */
     const complete = (): void => {
       while (seen < worker.batches.length) open.add(seen++);
-      const heads = instances.map((name) => [...open].find((i) => worker.batches[i]?.instance === name)).filter((i) => i !== undefined);
+      const heads = [...instances, 'quarantine']
+        .map((name) => [...open].find((i) => worker.batches[i]?.instance === name))
+        .filter((i) => i !== undefined);
       const index = heads[Math.floor(random() * heads.length)];
       if (index === undefined) return;
       open.delete(index);
@@ -54,7 +57,8 @@ describe(`lane under random faults, SIM_SEED=${SEED}`, () => {
       expect(numbers.length).toBeLessThanOrEqual(8);
       for (const n of numbers) starts.set(n, (starts.get(n) ?? 0) + 1);
       if (numbers.some((n) => kills.has(n))) {
-        const { instance } = worker.batches[index] as { instance: string };
+        const { instance, quarantine } = worker.batches[index] as Batch;
+        if (quarantine) return worker.complete(index, 'lost');
         worker.instance(instance, 'down');
         worker.complete(index, 'lost');
         for (const staged of [...open].filter((i) => worker.batches[i]?.instance === instance)) {

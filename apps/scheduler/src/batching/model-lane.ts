@@ -14,10 +14,11 @@ import type { ModelStatistics, ReleaseReason } from '@paceline/telemetry';
 import type { BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { LaneSpec } from '../placement/lane-host.js';
+import { Isolation, type IsolatedState } from './isolation.js';
 import { ItemIndex } from './item-index.js';
 import { LaneBatch, memberOf } from './lane-batch.js';
 import * as errors from './lane-errors.js';
-import { LaneInstances, type LaneInstance } from './lane-instances.js';
+import { LaneInstance, LaneInstances } from './lane-instances.js';
 import { isPending, type ItemState, type LaneItem } from './lane-item.js';
 import { LaneTimer } from './lane-timer.js';
 import { recoveryOf } from './recovery.js';
@@ -39,8 +40,9 @@ export class ModelLane {
   readonly #index = new ItemIndex();
   /** By batcher handle. */
   readonly #queued: (LaneItem | undefined)[] = [];
-  /** To be executed in batches of their own, oldest first. */
-  #alone: LaneItem[] = [];
+  readonly #isolated = new Isolation();
+  /** Stands for the worker's quarantine, which takes a batch at a time. */
+  readonly #quarantine = new LaneInstance('quarantine');
   #flights = 0;
   #immediate: Timer | undefined;
   #closing = false;
@@ -66,7 +68,7 @@ export class ModelLane {
     if (typeof queued !== 'number') {
       return this.ports.replies.send(envelope.ref, { ok: false, final: true, error: errors.queueFull(envelope, queued) });
     }
-    const item: LaneItem = { envelope, enqueuedUs: nowUs, state: 'queued', handle: queued, losses: 0, cancelled: false };
+    const item: LaneItem = { envelope, enqueuedUs: nowUs, state: 'queued', handle: queued, losses: 0, falseStarts: 0, cancelled: false };
     this.ports.statistics.pendingRequests += 1;
     this.#queued[queued] = item;
     this.#index.add(item);
@@ -82,7 +84,7 @@ export class ModelLane {
     if (!item) return false;
     item.cancelled = true;
     if (item.state === 'queued') this.#batcher.cancel(item.handle);
-    else if (item.state === 'alone') this.#alone = this.#alone.filter((other) => other !== item);
+    else if (item.state === 'alone' || item.state === 'quarantined') this.#isolated.remove(item);
     else return true;
     this.#finish(item);
     this.#decideSoon();
@@ -106,10 +108,10 @@ export class ModelLane {
     this.#closing = true;
     this.#successor = successor;
     const waiting = this.#batcher.takeAll().map((handle) => this.#take(handle));
-    const alone = this.#alone.splice(0);
-    for (const item of [...waiting, ...alone]) this.#release(item);
+    const isolated = this.#isolated.takeAll();
+    for (const item of [...waiting, ...isolated]) this.#release(item);
     for (const item of waiting.reverse()) successor.#adopt(item, 'queued', item.enqueuedUs, this);
-    for (const item of alone) successor.#adopt(item, 'alone', item.enqueuedUs, this);
+    for (const item of isolated) successor.#adopt(item, item.state === 'quarantined' ? 'quarantined' : 'alone', item.enqueuedUs, this);
     this.#notifyIdle();
   }
 
@@ -155,29 +157,31 @@ export class ModelLane {
   }
 
   #recover(flight: LaneBatch, completion: BatchCompletion, nowUs: number): void {
-    const wasAlone = flight.reason === 'isolated';
+    const place = flight.batch.quarantine ? 'quarantine' : flight.reason === 'isolated' ? 'alone' : 'together';
     const target = this.#successor ?? this;
     for (const item of [...flight.items].reverse()) {
       if (completion.outcome === 'lost' && completion.started) item.losses += 1;
-      const recovery = recoveryOf(completion, flight.items.length, item.losses, wasAlone);
+      else if (completion.outcome !== 'failed') item.falseStarts += 1;
+      const { losses, falseStarts } = item;
+      const recovery = recoveryOf(completion, { members: flight.items.length, losses, falseStarts, place });
       if (item.cancelled) this.#finish(item);
       else if (recovery.kind === 'failed') this.#refuse(item, completion.error ?? errors.modelFailed(item.envelope));
       else if (recovery.kind === 'killer') this.#refuse(item, errors.instanceKilled(item.envelope, completion.instance));
       else {
         this.#release(item);
-        if (recovery.kind === 'alone') target.#adopt(item, 'alone', nowUs, this);
-        else target.#adopt(item, 'queued', recovery.counted ? nowUs : item.enqueuedUs, this);
+        if (recovery.kind === 'requeue') target.#adopt(item, 'queued', recovery.counted ? nowUs : item.enqueuedUs, this);
+        else target.#adopt(item, recovery.kind === 'alone' ? 'alone' : 'quarantined', nowUs, this);
       }
     }
   }
 
   /** Takes an item that another lane or a batch released: to the head of the queue, or of those that run alone. */
-  #adopt(item: LaneItem, state: 'queued' | 'alone', sinceUs: number, from: ModelLane): void {
+  #adopt(item: LaneItem, state: 'queued' | IsolatedState, sinceUs: number, from: ModelLane): void {
     const unfit = from === this ? undefined : unfitFor(item.envelope, this.spec);
     this.#index.add(item);
     if (unfit) return this.#refuse(item, errors.reloaded(item.envelope, unfit));
     this.#setState(item, state);
-    if (state === 'alone') this.#alone.unshift(item);
+    if (state !== 'queued') this.#isolated.addFirst(item, state);
     else {
       item.handle = this.#batcher.requeue(item.envelope, item.enqueuedUs, sinceUs);
       this.#queued[item.handle] = item;
@@ -196,10 +200,12 @@ export class ModelLane {
   /** Gives out batches until the batcher wants to wait. */
   #turn(): void {
     const nowUs = this.ports.clock.nowUs();
+    this.#sendQuarantined(nowUs);
     this.#sendAlone(nowUs);
+    const blocked = this.#isolated.waitingAlone > 0 || (this.#batcher.policy.preserveOrdering && this.#quarantine.batches > 0);
     let decision: Decision;
     do {
-      decision = this.#batcher.decide(nowUs, this.#alone.length > 0 ? NO_CAPACITY : this.#instances.capacity());
+      decision = this.#batcher.decide(nowUs, blocked ? NO_CAPACITY : this.#instances.capacity());
       for (const handle of decision.expired) {
         const item = this.#take(handle);
         this.#refuse(item, this.#instances.size === 0 ? errors.noInstance(item.envelope) : errors.queueTimeout());
@@ -215,10 +221,17 @@ export class ModelLane {
   }
 
   #sendAlone(nowUs: number): void {
-    while (this.#alone.length > 0 && this.#instances.capacity().idle > 0) {
-      const item = this.#alone.shift() as LaneItem;
+    while (this.#isolated.waitingAlone > 0 && this.#instances.capacity().idle > 0) {
+      const item = this.#isolated.next('alone') as LaneItem;
       this.#send([item], item.envelope.rows, 'isolated', this.#instances.pick(false) as LaneInstance, nowUs);
     }
+  }
+
+  /** One at a time: the next suspect must not be taken for the one that killed. */
+  #sendQuarantined(nowUs: number): void {
+    if (this.#quarantine.batches > 0) return;
+    const item = this.#isolated.next('quarantined');
+    if (item) this.#send([item], item.envelope.rows, 'isolated', this.#quarantine, nowUs);
   }
 
   #send(items: LaneItem[], rows: number, reason: ReleaseReason, instance: LaneInstance, nowUs: number): void {
@@ -231,6 +244,7 @@ export class ModelLane {
       instance: instance.name,
       rows,
       members: items.map((item) => memberOf(item, nowUs)),
+      quarantine: instance === this.#quarantine,
     };
     const flight = new LaneBatch(batch, items, reason, instance, this);
     this.#flights += 1;
@@ -279,7 +293,7 @@ export class ModelLane {
   }
 
   #notifyIdle(): void {
-    if (this.#idleWaiters.length === 0 || this.#flights > 0 || this.#batcher.size > 0 || this.#alone.length > 0) return;
+    if (this.#idleWaiters.length === 0 || this.#flights + this.#batcher.size + this.#isolated.size > 0) return;
     this.#timer.cancel();
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }

@@ -83,10 +83,11 @@ export class HostInstance {
   execute(frame: Buffer): Uint8Array[] | Promise<Uint8Array[]> {
     const begun = process.hrtime();
     const flags = frame.readUInt32LE(16);
+    // Before anything that could take the process down.
+    this.context.announce(frame.readUInt32LE(8), frame.readUInt32LE(12), (flags & ANNOUNCE_START) !== 0);
     const wanted = this.#wanted(frame);
     const feeds = this.#gather(frame, flags, wanted.length);
     const gatherNs = sinceNs(begun);
-    this.context.announce(frame.readUInt32LE(8), frame.readUInt32LE(12), (flags & ANNOUNCE_START) !== 0);
     const ran = process.hrtime();
     const names = wanted.map((index) => this.spec.outputs[index]!.name);
     let outputs: OrtTensors | Promise<OrtTensors>;

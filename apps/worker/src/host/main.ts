@@ -38,6 +38,7 @@ let executions = 0;
 let runtime: OnnxRuntime | undefined;
 
 async function load(instance: number, sequence: number, message: LoadMessage): Promise<void> {
+  context.announce(instance, sequence, shmFd === undefined);
   runtime ??= openOnnxRuntime(options.get('--api') === 'session' ? 'session' : 'binding');
   instances.set(instance, await HostInstance.load(runtime, message, context));
   const loaded: LoadedMessage = { api: runtime.api };

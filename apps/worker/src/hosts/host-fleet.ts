@@ -8,8 +8,8 @@ import { ServingError } from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
 import { emptyFrame, FRAME } from '../host-protocol/frames.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
-import { MemoryGrowth } from '../supervision/memory-growth.js';
-import { HostProcess } from './host-process.js';
+import { MemoryGrowth, type GrowthLimits } from '../supervision/memory-growth.js';
+import { HostProcess, type HostEnd } from './host-process.js';
 import { OrphanGuard } from './orphan-guard.js';
 import { choosePlacement, type PlacementLimits, type PlacementRequest } from './placement.js';
 
@@ -18,9 +18,9 @@ export interface Tenant {
   readonly id: number;
   readonly modelKey: string;
   placementRequest(): PlacementRequest;
-  onHostGone(berth: Berth, reason: string): void;
+  onHostGone(berth: Berth, end: HostEnd): void;
   /** The host is to be replaced: move to another one. */
-  moveAway(reason: string): void;
+  moveAway(reason: 'memory' | 'slow', why: string): void;
 }
 
 /** One host and who is in it. */
@@ -29,7 +29,9 @@ export interface Berth {
   readonly pooled: boolean;
   readonly tenants: Set<Tenant>;
   readonly growth: MemoryGrowth;
-  /** Its tenants are moving out; nobody moves in. */
+  /** Resident memory at the last look, bytes; 0 before the first. */
+  residentBytes: number;
+  /** Its tenants are to move out, and nobody moves in. */
   retiring: boolean;
 }
 
@@ -46,9 +48,12 @@ export interface FleetOptions {
   readonly pingLimitUs: number;
   readonly unloadLimitUs: number;
   readonly tickUs: number;
+  readonly memoryCheckUs: number;
+  readonly growth: GrowthLimits;
 }
 
-const MEMORY_CHECK_US = 10_000_000;
+/** Shared memory is given back after this long without work: getting it anew costs the next large batch time. */
+const TRIM_AFTER_US = 5_000_000;
 
 export class HostFleet {
   readonly #berths = new Set<Berth>();
@@ -96,7 +101,7 @@ export class HostFleet {
     const { host } = berth;
     if (!host.alive) return host.ended;
     if (berth.tenants.size === 0 && host.idle) {
-      host.kill('its last instance was unloaded');
+      host.kill('ended', UNUSED);
       return host.ended;
     }
     await new Promise<void>((resolve) => {
@@ -109,7 +114,7 @@ export class HostFleet {
       });
     });
     if (berth.tenants.size === 0) {
-      host.kill('its last instance was unloaded');
+      host.kill('ended', UNUSED);
       await host.ended;
     }
   }
@@ -119,35 +124,45 @@ export class HostFleet {
     this.#closed = true;
     this.#timer?.cancel();
     const hosts = this.hosts();
-    for (const host of hosts) host.kill('the worker is shutting down');
+    for (const host of hosts) host.kill('ended', 'the worker is shutting down');
     await Promise.all(hosts.map((h) => h.ended));
     await this.#guard.close();
   }
 
   #start(pooled: boolean): Berth {
-    const { clock, hostEntry, shmDirectory, api, copies } = this.options;
+    const { clock, hostEntry, shmDirectory, api, copies, growth } = this.options;
     const host = new HostProcess({
       clock,
       entry: hostEntry,
       shmDirectory,
       api,
       copies,
-      onExit: (_, reason) => this.#onExit(berth, reason),
+      onExit: (_, end) => this.#onExit(berth, end),
     });
-    const berth: Berth = { host, pooled, tenants: new Set(), growth: new MemoryGrowth(clock.nowUs()), retiring: false };
+    const berth: Berth = {
+      host,
+      pooled,
+      tenants: new Set(),
+      growth: new MemoryGrowth(growth, clock.nowUs()),
+      residentBytes: 0,
+      retiring: false,
+    };
     this.#berths.add(berth);
     if (host.pid !== undefined) this.#guard.add(host.pid);
     this.#arm();
     return berth;
   }
 
-  #onExit(berth: Berth, reason: string): void {
+  #onExit(berth: Berth, end: HostEnd): void {
     this.#berths.delete(berth);
     if (berth.host.pid !== undefined) this.#guard.remove(berth.host.pid);
     const tenants = [...berth.tenants];
     berth.tenants.clear();
-    if (tenants.length > 0) this.options.logger.warn({ pid: berth.host.pid, reason, instances: tenants.length }, 'instance host ended');
-    for (const tenant of tenants) tenant.onHostGone(berth, reason);
+    if (tenants.length > 0) {
+      const { cause, text } = end;
+      this.options.logger.warn({ pid: berth.host.pid, cause, reason: text, instances: tenants.length }, 'instance host ended');
+    }
+    for (const tenant of tenants) tenant.onHostGone(berth, end);
   }
 
   #arm(): void {
@@ -160,7 +175,7 @@ export class HostFleet {
   }
 
   #tick(nowUs: number): void {
-    const checkMemory = nowUs - this.#memoryCheckedUs >= MEMORY_CHECK_US;
+    const checkMemory = nowUs - this.#memoryCheckedUs >= this.options.memoryCheckUs;
     if (checkMemory) this.#memoryCheckedUs = nowUs;
     for (const berth of this.#berths) {
       if (!berth.host.alive) continue;
@@ -178,25 +193,38 @@ export class HostFleet {
     if (!busy) {
       const idleUs = nowUs - host.lastAnswerUs;
       if (idleUs < this.options.pingIntervalUs) return;
-      host.shared?.trim();
+      if (nowUs - host.lastWorkUs >= TRIM_AFTER_US) host.shared?.trim();
       host.ping(this.options.pingLimitUs);
       return;
     }
-    if (busy.forUs <= busy.work.limitUs) return;
-    if (this.#late.get(host) === busy.sequence) {
-      host.kill(`${busy.work.what} took longer than its limit of ${Math.round(busy.work.limitUs / 1000)} ms, so its host was ended`);
-    } else {
-      this.#late.set(host, busy.sequence);
-    }
+    const end = verdict(host, busy);
+    if (!end) return;
+    if (this.#late.get(host) === busy.sequence) host.kill(end.cause, end.text);
+    else this.#late.set(host, busy.sequence);
   }
 
   #checkMemory(berth: Berth, nowUs: number): void {
     const rssBytes = residentBytes(berth.host.pid);
-    if (rssBytes === undefined || !berth.growth.observe(rssBytes, nowUs)) return;
-    berth.growth.reset(nowUs);
-    berth.retiring = true;
-    for (const tenant of [...berth.tenants]) tenant.moveAway(`its host has grown to ${Math.round(rssBytes / 1048576)} MiB`);
+    if (rssBytes === undefined) return;
+    berth.residentBytes = rssBytes;
+    berth.retiring ||= berth.growth.observe(rssBytes, nowUs);
+    if (!berth.retiring) return;
+    // Again at each look: a replacement may have failed.
+    for (const tenant of [...berth.tenants]) tenant.moveAway('memory', `its host has grown to ${Math.round(rssBytes / 1048576)} MiB`);
   }
+}
+
+const UNUSED = 'its last instance was unloaded';
+
+/** What is wrong with a host that is busy with `work`, if anything. */
+function verdict(host: HostProcess, { work, sequence, forUs }: NonNullable<ReturnType<HostProcess['busy']>>): HostEnd | undefined {
+  const ms = (us: number) => `${Math.round(us / 1000)} ms`;
+  if (forUs > work.limitUs) {
+    const text = `${work.what} took longer than its limit of ${ms(work.limitUs)}, so its host was ended`;
+    return { cause: work.what === 'ping' ? 'unresponsive' : 'hung', text };
+  }
+  if (work.beginLimitUs === undefined || forUs <= work.beginLimitUs || host.hasBegun(sequence)) return undefined;
+  return { cause: 'unresponsive', text: `${work.what} had not begun after ${ms(work.beginLimitUs)}, so its host was ended` };
 }
 
 const PAGE_BYTES = 4096;

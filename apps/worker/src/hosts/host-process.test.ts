@@ -31,7 +31,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  host.kill('the test is over');
+  host.kill('ended', 'the test is over');
   await host.ended;
   rmSync(folder, { recursive: true });
 });

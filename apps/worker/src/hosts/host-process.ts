@@ -13,10 +13,23 @@ import type { CopyCounter } from '../infer/copy-counter.js';
 import { FrameReader } from './frame-reader.js';
 import { SharedFile } from './shared-file.js';
 
+/** Why a host ended, or is made to. */
+export interface HostEnd {
+  /**
+   * `exited`: by itself, or killed from outside; `hung`: over the limit of a work; `unresponsive`: it did not answer a
+   * ping or did not begin a work; `ended`: the worker had no more use for it.
+   */
+  readonly cause: 'exited' | 'hung' | 'unresponsive' | 'ended';
+  /** Ends up in the errors of what was under way. */
+  readonly text: string;
+}
+
 export interface HostWork {
   /** The host is killed when it is busy with this for longer. */
   readonly limitUs: number;
-  /** What the host was doing, for messages: `execute of model 'm'`. */
+  /** The host is killed when nothing is before this and it has not begun with it for longer; undefined: it does not say. */
+  readonly beginLimitUs?: number;
+  /** What the host was doing, for messages: `a run of model 'm'`; `ping` for a ping. */
   readonly what: string;
   /** Any answer to it, `failed` included; `started` is not one. */
   onAnswer(frame: Buffer): void;
@@ -37,7 +50,7 @@ export interface HostProcessOptions {
   readonly api: 'binding' | 'session';
   readonly entry: string;
   readonly copies: CopyCounter;
-  readonly onExit: (host: HostProcess, reason: string) => void;
+  readonly onExit: (host: HostProcess, end: HostEnd) => void;
 }
 
 const NODE_FLAGS = ['--v8-pool-size=0', '--max-semi-space-size=1', '--disable-warning=ExperimentalWarning'];
@@ -59,11 +72,12 @@ export class HostProcess {
   #oldestSinceUs = 0;
   #announced = 0;
   #gone = false;
-  #killReason: string | undefined;
+  #killed: HostEnd | undefined;
   #lastAnswerUs: number;
+  #lastWorkUs: number;
 
   constructor(private readonly options: HostProcessOptions) {
-    this.#lastAnswerUs = options.clock.nowUs();
+    this.#lastAnswerUs = this.#lastWorkUs = options.clock.nowUs();
     this.shared = options.shmDirectory === '' ? undefined : SharedFile.create(options.shmDirectory);
     const args = [...NODE_FLAGS, options.entry, `--api=${options.api}`, ...(this.shared ? ['--shm-fd=4'] : [])];
     this.#child = spawn(process.execPath, args, {
@@ -78,7 +92,7 @@ export class HostProcess {
       try {
         reader.push(chunk);
       } catch (error) {
-        this.kill(error instanceof Error ? error.message : String(error));
+        this.kill('exited', error instanceof Error ? error.message : String(error));
       }
     });
     this.#socket.on('error', () => undefined);
@@ -91,7 +105,7 @@ export class HostProcess {
 
   /** Whether it can take work. */
   get alive(): boolean {
-    return !this.#gone && this.#killReason === undefined;
+    return !this.#gone && this.#killed === undefined;
   }
 
   get idle(): boolean {
@@ -101,6 +115,11 @@ export class HostProcess {
   /** Monotonic time of its last answer, microseconds. */
   get lastAnswerUs(): number {
     return this.#lastAnswerUs;
+  }
+
+  /** Monotonic time of its last answer to anything but a ping, microseconds. */
+  get lastWorkUs(): number {
+    return this.#lastWorkUs;
   }
 
   /** Number for the next frame; frames are sent in the order of their numbers. */
@@ -126,7 +145,7 @@ export class HostProcess {
   /** Sends a frame that will be answered. On a host that is gone the work ends at once, not started. */
   send(frame: Buffer, sequence: number, work: HostWork, slot?: number): void {
     if (!this.alive) {
-      queueMicrotask(() => work.onGone(false, this.#killReason ?? 'the instance host has ended'));
+      queueMicrotask(() => work.onGone(false, this.#killed?.text ?? 'the instance host has ended'));
       return;
     }
     if (this.#underWay.length === 0) this.#oldestSinceUs = this.options.clock.nowUs();
@@ -140,10 +159,15 @@ export class HostProcess {
     return oldest && { work: oldest.work, sequence: oldest.sequence, forUs: nowUs - this.#oldestSinceUs };
   }
 
+  /** Whether it has begun with the work of that sequence, of those that say so. A system call. */
+  hasBegun(sequence: number): boolean {
+    return (this.shared ? this.shared.lastStarted() : this.#announced) === sequence;
+  }
+
   /** Asks for a sign of life. */
   ping(limitUs: number): void {
     const sequence = this.nextSequence();
-    this.send(emptyFrame(FRAME.ping, 0, sequence), sequence, { limitUs, what: 'ping', onAnswer: () => undefined, onGone: () => undefined });
+    this.send(emptyFrame(FRAME.ping, 0, sequence), sequence, pingWork(limitUs));
   }
 
   /** Withdraws an execute that was sent; it is answered as CANCELLED if it has not begun. */
@@ -151,10 +175,10 @@ export class HostProcess {
     if (this.alive) this.#socket.write(emptyFrame(FRAME.cancel, 0, sequence));
   }
 
-  /** Kills it, whatever it does. @param reason ends up in the errors of what was under way */
-  kill(reason: string): void {
+  /** Kills it, whatever it does. */
+  kill(cause: HostEnd['cause'], text: string): void {
     if (this.#gone) return;
-    this.#killReason ??= reason;
+    this.#killed ??= { cause, text };
     this.#child.kill('SIGKILL');
   }
 
@@ -174,6 +198,7 @@ export class HostProcess {
     const nowUs = this.options.clock.nowUs();
     this.#lastAnswerUs = nowUs;
     this.#oldestSinceUs = nowUs;
+    if (oldest.work.what !== PING) this.#lastWorkUs = nowUs;
     oldest.work.onAnswer(frame);
     if (oldest.slot !== undefined) this.#freeSlots.push(oldest.slot);
   }
@@ -189,13 +214,19 @@ export class HostProcess {
       });
     });
     await socketClosed;
-    const reason = this.#killReason ?? `the instance host ${how}`;
+    const end: HostEnd = this.#killed ?? { cause: 'exited', text: `the instance host ${how}` };
     this.#gone = true;
     const begun = this.shared ? this.shared.lastStarted() : this.#announced;
     this.shared?.close();
-    for (const { sequence, work } of this.#underWay.splice(0)) work.onGone(sequence === begun, reason);
-    this.options.onExit(this, reason);
+    for (const { sequence, work } of this.#underWay.splice(0)) work.onGone(sequence === begun, end.text);
+    this.options.onExit(this, end);
   }
+}
+
+const PING = 'ping';
+
+function pingWork(limitUs: number): HostWork {
+  return { limitUs, what: PING, onAnswer: () => undefined, onGone: () => undefined };
 }
 
 /** What a host inherits: nothing that would change how Node itself runs. */

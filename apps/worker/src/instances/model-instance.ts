@@ -7,19 +7,24 @@ import { ServingError } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { Logger } from '@paceline/telemetry';
 import type { Batch, BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
-import { FRAME, jsonBody, jsonFrame } from '../host-protocol/frames.js';
-import type { FailedMessage, LoadMessage } from '../host-protocol/messages.js';
+import { FRAME } from '../host-protocol/frames.js';
 import type { Berth, HostFleet, Tenant } from '../hosts/host-fleet.js';
 import type { PlacementRequest } from '../hosts/placement.js';
+import type { HostEnd } from '../hosts/host-process.js';
 import { executeFrame, gather, type GatheredBatch } from '../infer/gather.js';
 import { unanswered } from '../infer/completion.js';
 import { deliver, type ComputeStages } from '../infer/deliver.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
 import { Backoff } from '../supervision/backoff.js';
 import { ExecuteLimit, type ExecuteLimits } from '../supervision/execute-limit.js';
+import type { RestartReason, WorkerObserver } from '../supervision/observer.js';
+import { failure, loadInto } from './load-into.js';
 import type { LoadedModel } from './loaded-model.js';
 
 const MOST_BATCHES = 2;
+
+/** What a busy machine moves through a socket at the least: 100 MB a second. */
+const BYTES_PER_US = 100;
 
 export interface InstanceContext {
   readonly clock: Clock;
@@ -28,9 +33,14 @@ export interface InstanceContext {
   readonly replies: ReplyChannel;
   readonly limits: ExecuteLimits;
   readonly loadLimitUs: number;
+  /** The same where others wait meanwhile. */
+  readonly pooledLoadLimitUs: number;
   /** A pooled model whose runs take longer gets a host of its own. */
   readonly slowRunUs: number;
+  /** An execute must have begun after this long, plus what its bytes take to arrive. */
+  readonly beginLimitUs: number;
   readonly copies: CopyCounter;
+  readonly observer: WorkerObserver | undefined;
   onInstance(event: InstanceEvent): void;
   onCompletion(completion: BatchCompletion): void;
 }
@@ -54,6 +64,8 @@ export class ModelInstance implements Tenant {
     readonly name: string,
     private readonly model: LoadedModel,
     private readonly context: InstanceContext,
+    /** Whether it may live in a host with others. */
+    private readonly sociable = true,
   ) {
     this.modelKey = model.key;
     this.#limit = new ExecuteLimit(context.limits);
@@ -65,10 +77,19 @@ export class ModelInstance implements Tenant {
 
   /** First start. @throws ServingError with the runtime's text when the model cannot be loaded */
   async start(): Promise<void> {
-    const berth = this.context.fleet.place(this);
-    this.#berth = berth;
-    await this.#loadInto(berth);
-    this.#up();
+    for (let attempt = 1; ; attempt++) {
+      const berth = this.context.fleet.place(this);
+      this.#berth = berth;
+      try {
+        await this.#loadInto(berth);
+        return this.#up();
+      } catch (error) {
+        // A host that others are in may have died of them, or be too busy with them; a host of its own shows whose fault it is.
+        const elsewhere = berth.pooled && !berth.host.alive && attempt === 1 && !this.#stopped;
+        if (!elsewhere) throw error;
+        this.model.isolated = true;
+      }
+    }
   }
 
   /** Takes no more batches, finishes what it has, frees its memory. */
@@ -87,7 +108,7 @@ export class ModelInstance implements Tenant {
   }
 
   placementRequest(): PlacementRequest {
-    return { small: this.model.small, isolated: this.model.isolated };
+    return { small: this.model.small, isolated: this.model.isolated || !this.sociable };
   }
 
   execute(batch: Batch): void {
@@ -112,6 +133,7 @@ export class ModelInstance implements Tenant {
     const limitUs = this.#limit.limitUs(gathered.totalBytes);
     const work = {
       limitUs,
+      beginLimitUs: this.context.beginLimitUs + gathered.totalBytes / BYTES_PER_US,
       what: `a run of model '${batch.model}'`,
       onAnswer: (answer: Buffer) => this.#onAnswer(batch, berth, answer, givenUs, gathered.totalBytes),
       onGone: (started: boolean, reason: string) => this.#onLost(batch, started, reason),
@@ -119,39 +141,30 @@ export class ModelInstance implements Tenant {
     host.send(frame, sequence, work, slot);
   }
 
-  onHostGone(berth: Berth, reason: string): void {
+  onHostGone(berth: Berth, end: HostEnd): void {
     if (this.#berth !== berth || this.#stopped) return;
     this.#berth = undefined;
     const wasReady = this.#ready;
     this.#ready = false;
     if (!wasReady) return;
-    this.#announce('down', reason);
+    this.#count(end.cause === 'ended' ? 'exited' : end.cause);
+    this.#announce('down', end.text);
     this.#comeBackLater();
   }
 
-  moveAway(reason: string): void {
-    if (this.#ready && !this.#moving && !this.#stopped) void this.#move(reason);
+  moveAway(reason: 'memory' | 'slow', why: string): void {
+    if (this.#ready && !this.#moving && !this.#stopped) void this.#move(reason, why);
   }
 
-  async #loadInto(berth: Berth): Promise<void> {
-    const { host } = berth;
-    const message: LoadMessage = this.model.loadMessage;
-    await new Promise<void>((resolve, reject) => {
-      const sequence = host.nextSequence();
-      host.send(jsonFrame(FRAME.load, this.id, sequence, message), sequence, {
-        limitUs: this.context.loadLimitUs,
-        what: `loading model '${this.model.spec.model}'`,
-        onAnswer: (frame) => (frame.readUInt32LE(4) === FRAME.loaded ? resolve() : reject(failure(frame))),
-        onGone: (_, reason) => {
-          this.model.isolated = true;
-          reject(
-            new ServingError('UNAVAILABLE', `model '${this.model.spec.model}' could not be loaded: ${reason}`, {
-              reason: 'instance_host_lost',
-            }),
-          );
-        },
-      });
-    });
+  /** Its part of the memory of its host, bytes; undefined where it has none or none was measured yet. */
+  get residentBytes(): number | undefined {
+    const berth = this.#berth;
+    return berth && berth.residentBytes > 0 ? berth.residentBytes / Math.max(1, berth.tenants.size) : undefined;
+  }
+
+  #loadInto({ host, pooled }: Berth): Promise<void> {
+    const { loadLimitUs, pooledLoadLimitUs } = this.context;
+    return loadInto(host, this.id, this.model, pooled ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
   }
 
   #up(): void {
@@ -161,6 +174,7 @@ export class ModelInstance implements Tenant {
   }
 
   #comeBackLater(): void {
+    if (this.#stopped) return;
     const delayUs = this.#backoff.down(this.context.clock.nowUs());
     this.#restart = this.context.clock.setTimer(delayUs, () => void this.#comeBack());
   }
@@ -185,7 +199,7 @@ export class ModelInstance implements Tenant {
   }
 
   /** Replacement first: the old host serves until the new one has the model. */
-  async #move(reason: string): Promise<void> {
+  async #move(reason: 'memory' | 'slow', why: string): Promise<void> {
     this.#moving = true;
     const old = this.#berth!;
     const berth = this.context.fleet.place(this);
@@ -193,7 +207,8 @@ export class ModelInstance implements Tenant {
       await this.#loadInto(berth);
       if (this.#berth === old && this.#ready) {
         this.#berth = berth;
-        this.context.logger.info({ instance: this.name, reason }, 'model instance moved to another host');
+        this.#count(reason);
+        this.context.logger.info({ instance: this.name, reason, why }, 'model instance moved to another host');
         await this.context.fleet.leave(this, old);
       } else {
         // It was stopped or fell meanwhile; whoever brings it back has found another place.
@@ -229,10 +244,10 @@ export class ModelInstance implements Tenant {
     }
     this.#limit.record(stages.computeInferNs / 1000, inputBytes);
     this.#end();
-    this.context.onCompletion({ batchId: batch.id, instance: this.name, outcome: 'ok', started: true, error: undefined, ...stages });
+    this.context.onCompletion({ batchId: batch.id, instance: batch.instance, outcome: 'ok', started: true, error: undefined, ...stages });
     if (berth.pooled && stages.computeInferNs > 1000 * this.context.slowRunUs && !this.model.isolated) {
       this.model.isolated = true;
-      this.moveAway('its runs are long, and it shared a host');
+      this.moveAway('slow', 'its runs are long, and it shared a host');
     }
   }
 
@@ -260,15 +275,15 @@ export class ModelInstance implements Tenant {
     for (const waiter of this.#idleWaiters.splice(0)) waiter();
   }
 
+  #count(reason: RestartReason): void {
+    const { model, version } = this.model.spec;
+    this.context.observer?.onInstanceRestart({ model, version, instance: this.name, reason });
+  }
+
   #announce(state: 'ready' | 'down', reason: string): void {
     const { model, version, generation } = this.model.spec;
     this.context.onInstance({ model, version, generation, instance: this.name, state, reason });
   }
-}
-
-function failure(frame: Buffer): ServingError {
-  const failed = jsonBody(frame) as FailedMessage;
-  return new ServingError(failed.code, failed.message, { reason: failed.reason });
 }
 
 function asServingError(error: unknown): ServingError {

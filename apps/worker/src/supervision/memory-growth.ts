@@ -1,15 +1,21 @@
 /**
  * Whether a host has grown so much that it should be replaced. Its first measurement in steady service is what it needs;
- * twice that and a quarter of a gigabyte on top is a leak, or an arena that one large batch blew up. Pure.
+ * twice that and an allowance on top is a leak, or an arena that one large batch blew up. Pure.
  */
-const SETTLE_US = 30_000_000;
-const ALLOWED_GROWTH_BYTES = 256 * 1024 * 1024;
+export interface GrowthLimits {
+  /** How long after a change of what it holds a host is taken to be in steady service. */
+  readonly settleUs: number;
+  readonly allowedGrowthBytes: number;
+}
 
 export class MemoryGrowth {
   #sinceUs: number;
   #baselineBytes: number | undefined;
 
-  constructor(nowUs: number) {
+  constructor(
+    private readonly limits: GrowthLimits,
+    nowUs: number,
+  ) {
     this.#sinceUs = nowUs;
   }
 
@@ -21,8 +27,8 @@ export class MemoryGrowth {
 
   /** @returns whether the host should be replaced */
   observe(rssBytes: number, nowUs: number): boolean {
-    if (nowUs - this.#sinceUs < SETTLE_US) return false;
+    if (nowUs - this.#sinceUs < this.limits.settleUs) return false;
     this.#baselineBytes ??= rssBytes;
-    return rssBytes > 2 * this.#baselineBytes + ALLOWED_GROWTH_BYTES;
+    return rssBytes > 2 * this.#baselineBytes + this.limits.allowedGrowthBytes;
   }
 }

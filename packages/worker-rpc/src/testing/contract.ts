@@ -155,6 +155,28 @@ export function describeWorkerLink(name: string, open: (replies: RecordingReplie
       expect(replies.frames.size).toBe(0);
     });
 
+    test('batches in quarantine are answered in order like any other, and tell nobody of an instance', async () => {
+      const spec = harness.models.gather;
+      const instance = await load(spec);
+      const member = (number: number, index: bigint) => [{ ref: ref(number), rows: 1, inputs: [indexes([index])], outputs: ['OUTPUT0'] }];
+      for (const [id, index] of [
+        [1, 1n],
+        [2, 99n],
+        [3, 3n],
+      ] as const) {
+        harness.link.execute({ ...batchOf(spec, id, 'apart', member(id, index)), quarantine: true });
+      }
+      harness.link.execute(batchOf(spec, 4, instance, member(4, 0n)));
+      await Promise.all([3, 4].map((id) => listener.completion(id)));
+      const apart = listener.completions.filter((c) => c.instance === 'apart').map((c) => [c.batchId, c.outcome]);
+      expect(apart).toEqual([[1, 'ok'], [2, 'failed'], [3, 'ok']]); // prettier-ignore
+      expect([1, 3, 4].map((number) => read(replies.only(number).outputs[0]))).toEqual([[20], [40], [10]]);
+      expect(listener.events).toEqual([]);
+      await harness.link.unload(spec.model, spec.version, spec.generation);
+      harness.link.execute({ ...batchOf(spec, 5, 'apart', member(5, 1n)), quarantine: true });
+      expect((await listener.completion(5)).outcome).toBe('refused');
+    });
+
     test('after unload the generation is gone; another one serves', async () => {
       const spec = harness.models.gather;
       const instance = await load(spec);
