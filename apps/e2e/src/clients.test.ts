@@ -1,5 +1,5 @@
 /** Unchanged tritonclient against a real server: the protocol as its users speak it. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { temporaryModelRepository, type TemporaryRepository } from '@paceline/testkit';
 import { FIXTURE_MODELS } from './support/fixture-models.js';
 import { preparePython, runPytest } from './support/python.js';

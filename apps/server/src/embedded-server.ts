@@ -4,7 +4,6 @@
  * loading first), and at the end refuse, finish, then close.
  */
 import { randomBytes } from 'node:crypto';
-import type { Server as HttpServer } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { systemClock } from '@paceline/clock';
 import type { ServeOptions } from '@paceline/config';
@@ -17,6 +16,7 @@ import {
   registerInferRoutes,
   SERVED_EXTENSIONS,
   type GatewayOptions,
+  type InferLimits,
   type ServerInfo,
 } from '@paceline/gateway';
 import { LocalModelRepository } from '@paceline/model-repository';
@@ -76,7 +76,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
   // Gateway.
   const tagsOf = (model: string, version: string) => models.served().find((m) => m.name === model && m.version === version)?.config.metricTags ?? {};
   const metrics = createMetrics({ statistics, tagsOf, processMetrics: true });
-  const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock });
+  const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock, limits: inferLimits(options) });
   streams.attachGateway(gateway, (number, frame) => inferHandler.onFrame(number, frame));
   let draining = false;
   const info: ServerInfo = {
@@ -95,7 +95,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
   const http = createHttpDataPlane({
     inferHandler,
     catalog: models,
-    fallbackServer: app.getHttpServer() as HttpServer,
+    fallbackServer: app.getHttpServer(),
     logger,
     limits: { maxInputBytes: limits.maxRequestBytes },
     clock,
@@ -147,6 +147,14 @@ function sourceOptions({ backendConfig }: ServeOptions): RepositorySourceOptions
   // and hold the weights twice.
   const cpuInstanceCount = Math.min(2, availableParallelism());
   return { cpuInstanceCount, ...(text === undefined ? {} : { defaultMaxBatchSize: Number(text) }) };
+}
+
+function inferLimits({ limits }: ServeOptions): InferLimits {
+  return {
+    requestTimeoutUs: limits.requestTimeoutMs * 1000,
+    maxUnanswered: limits.maxUnansweredRequests,
+    maxUnansweredBytes: limits.maxUnansweredBytes,
+  };
 }
 
 async function within(limitMs: number, work: Promise<unknown>): Promise<void> {

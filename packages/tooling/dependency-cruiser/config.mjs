@@ -14,7 +14,6 @@ const ALLOWED = {
   'model-repository': ['clock', 'tensor', 'protocol'],
   config: ['protocol'],
   telemetry: ['clock', 'protocol'],
-  client: ['tensor', 'protocol'],
   testkit: ['clock', 'tensor', 'protocol'],
 };
 
@@ -22,7 +21,7 @@ const ALLOWED = {
 const APPS_ALLOWED = {
   server: { apps: ['gateway', 'scheduler', 'worker'] },
   cli: { packages: ['config'] },
-  e2e: { packages: ['client', 'testkit', 'tensor', 'protocol'] },
+  e2e: { packages: ['testkit', 'tensor', 'protocol'] },
 };
 
 const TEST = '[.]test[.]ts$|/testing/|^packages/(testkit|tooling)/|^apps/e2e/|^infra/bench/|[.]config[.]mjs$';

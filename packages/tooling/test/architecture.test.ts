@@ -23,7 +23,6 @@ const PLANTED: readonly (readonly [from: string, to: string, rule: string])[] = 
   ['packages/model-repository/src/bad.ts', 'packages/core/src/index.ts', 'packages-model-repository'],
   ['packages/config/src/bad.ts', 'packages/telemetry/src/index.ts', 'packages-config'],
   ['packages/telemetry/src/bad.ts', 'packages/core/src/index.ts', 'packages-telemetry'],
-  ['packages/client/src/bad.ts', 'packages/core/src/index.ts', 'packages-client'],
   ['packages/testkit/src/bad.ts', 'packages/core/src/index.ts', 'packages-testkit'],
   ['packages/novelty/src/bad.ts', 'packages/tensor/src/index.ts', 'no-new-package-without-a-place'],
   ['apps/gateway/src/bad.ts', 'apps/scheduler/src/index.ts', 'apps-never-import-each-other'],

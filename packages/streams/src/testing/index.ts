@@ -1,1 +1,1 @@
-export {};
+export { describeStreams, type JoinedStreams, type JoinStreams } from './streams.contract.js';

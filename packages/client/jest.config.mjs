@@ -1,1 +1,0 @@
-export { default } from '@paceline/tooling/jest/preset.mjs';
