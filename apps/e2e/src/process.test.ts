@@ -1,31 +1,11 @@
 /** The server as a process: how it starts, refuses to start, and ends. */
 import { createServer, type AddressInfo } from 'node:net';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporaryModelRepository, type TemporaryRepository } from '@paceline/testkit';
 import { FIXTURE_MODELS } from './support/fixture-models.js';
+import { descendants } from './support/process-tree.js';
 import { runServerToExit, startServer } from './support/server-process.js';
-
-/** Process ids whose parent chain leads to `root`, itself excluded. */
-function descendants(root: number): number[] {
-  const parents = new Map<number, number>();
-  for (const entry of readdirSync('/proc')) {
-    if (!/^\d+$/.test(entry)) continue;
-    try {
-      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8');
-      parents.set(Number(entry), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
-    } catch {
-      // The process ended while we were looking.
-    }
-  }
-  const found: number[] = [];
-  for (const [pid] of parents) {
-    for (let p = parents.get(pid); p !== undefined && p > 1; p = parents.get(p)) {
-      if (p === root) found.push(pid);
-    }
-  }
-  return found;
-}
 
 const slowBody = (iterations: number): string =>
   JSON.stringify({

@@ -1,0 +1,59 @@
+/** ModelInfer for tests: one raw input in, the raw bytes of the first output back. */
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Client, credentials } from '@grpc/grpc-js';
+import { ModelInferRequestSchema, ModelInferResponseSchema } from '@paceline/protocol/grpc';
+import type { DataType } from '@paceline/tensor';
+
+const MODEL_INFER = '/inference.GRPCInferenceService/ModelInfer';
+
+export interface RawInput {
+  readonly name: string;
+  readonly datatype: DataType;
+  readonly shape: readonly number[];
+  readonly data: Buffer;
+}
+
+export interface RawAnswer {
+  readonly id: string;
+  readonly outputs: readonly { readonly name: string; readonly shape: readonly number[]; readonly data: Buffer }[];
+}
+
+export class GrpcInfer {
+  readonly #client: Client;
+
+  constructor(address: string) {
+    this.#client = new Client(address, credentials.createInsecure());
+  }
+
+  /** @throws grpc-js's ServiceError */
+  infer(model: string, id: string, inputs: readonly RawInput[]): Promise<RawAnswer> {
+    const request = create(ModelInferRequestSchema, {
+      modelName: model,
+      id,
+      inputs: inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(BigInt) })),
+      rawInputContents: inputs.map(({ data }) => data),
+    });
+    return new Promise((resolve, reject) => {
+      this.#client.makeUnaryRequest(
+        MODEL_INFER,
+        (bytes: Uint8Array) => Buffer.from(bytes),
+        (bytes: Buffer) => bytes,
+        toBinary(ModelInferRequestSchema, request),
+        (error, bytes) => {
+          if (error !== null) return reject(error);
+          const answer = fromBinary(ModelInferResponseSchema, bytes ?? Buffer.alloc(0));
+          const outputs = answer.outputs.map(({ name, shape }, i) => ({
+            name,
+            shape: shape.map(Number),
+            data: Buffer.from(answer.rawOutputContents[i] ?? Buffer.alloc(0)),
+          }));
+          resolve({ id: answer.id, outputs });
+        },
+      );
+    });
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
