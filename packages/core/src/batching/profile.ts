@@ -5,9 +5,10 @@
  * latency decisions the worst run.
  *
  * How the peak is found: nothing is cut before it was measured, so a new model batches as its configuration says. Once
- * the largest size seen has three runs (one, if that was hopeless), the next smaller power of two is tried likewise, and so
- * on for as long as the smaller one is as good; every 200 runs a neighbour of the peak is tried again. Batches of up to 8 rows are cut only
- * when ordinary traffic has shown that they are clearly worse than smaller ones.
+ * the largest size seen has three runs (one, if that was hopeless), each power of two below it, down to 8, is tried for as
+ * many: rates are not unimodal in practice. Below 8 only when the peak so far is clearly better than the largest size.
+ * Every 200 runs a neighbour of the peak is tried again. Batches of a model whose maximum is 8 or less are cut
+ * only when ordinary traffic has shown smaller ones to be clearly better.
  */
 
 const KEPT_RUNS = 16;
@@ -23,6 +24,8 @@ const FLOOR_ROWS = 8;
 const CLEAR_GAIN = 0.1;
 const CLEAR_RUNS = 8;
 const REEXPLORE_RUNS = 200;
+/** What a batch costs beside its execution (decision, messages, bookkeeping), microseconds. */
+const BATCH_OVERHEAD_US = 150;
 
 /** Index of the smallest class that holds `rows` (>= 1). */
 export function classOf(rows: number): number {
@@ -117,11 +120,12 @@ export class BatchProfile {
   limit(available: number): number {
     const peak = this.#ladder[this.#peak];
     if (!peak) return this.maxRows;
-    const lower = this.#ladder[this.#peak - 1];
-    if (lower && lower.rows >= FLOOR_ROWS && available > lower.rows && !this.#measured(lower)) return lower.rows;
+    const unexplored = this.#unexplored(available);
+    if (unexplored) return unexplored.rows;
     if (this.#peak === this.#top) return this.maxRows;
     if (this.#runs - this.#explored >= REEXPLORE_RUNS) {
       const upper = this.#ladder[this.#peak + 1] as Rung;
+      const lower = this.#ladder[this.#peak - 1];
       if (this.#exploreUp && available >= upper.rows) return upper.rows;
       if (lower && lower.rows >= FLOOR_ROWS) return lower.rows;
       if (available >= upper.rows) return upper.rows;
@@ -156,6 +160,20 @@ export class BatchProfile {
     return own ? own.worst * rows : this.expectedUs(rows);
   }
 
+  /** The next size that is to be tried and that `available` rows can fill. */
+  #unexplored(available: number): Rung | undefined {
+    const peak = this.#ladder[this.#peak] as Rung;
+    const top = this.#ladder[this.#top] as Rung;
+    const falls = top.rows > FLOOR_ROWS && this.#rate(peak) > (1 + CLEAR_GAIN) * this.#rate(top);
+    for (let i = this.#top - 1; i >= 0; i--) {
+      const rung = this.#ladder[i] as Rung;
+      if (rung.rows < FLOOR_ROWS && !falls) return undefined;
+      const known = rung.rows < FLOOR_ROWS ? this.#count(rung) >= CLEAR_RUNS : this.#measured(rung);
+      if (rung.rows < available && !known) return rung;
+    }
+    return undefined;
+  }
+
   /** Whether enough is known of a size to compare it. */
   #measured(rung: Rung): boolean {
     const size = this.#classes[rung.index];
@@ -171,8 +189,9 @@ export class BatchProfile {
     return this.#classes[rung.index]?.count ?? 0;
   }
 
+  /** Rows a microsecond. */
   #rate(rung: Rung): number {
-    return 1 / (this.#classes[rung.index] as SizeClass).typical;
+    return 1 / ((this.#classes[rung.index] as SizeClass).typical + BATCH_OVERHEAD_US / rung.rows);
   }
 
   #findPeak(): void {
