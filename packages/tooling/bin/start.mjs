@@ -2,7 +2,7 @@
 // Runs on the machine's own Node (20 or newer) without dependencies. A signal to npm, to us or to the whole group
 // drains the server once; its exit code is ours.
 import { exitCodeOf, passSignalsOn, run, Stopped } from '../setup/processes.mjs';
-import { checkMachine, serverNode } from '../setup/runtime.mjs';
+import { checkMachine, serverNode, serverNodeFlags } from '../setup/runtime.mjs';
 import { SetupError } from '../setup/setup-error.mjs';
 import { say, SERVER_MAIN, setUp } from '../setup/set-up.mjs';
 
@@ -12,7 +12,7 @@ passSignalsOn();
 try {
   checkMachine();
   await setUp();
-  const { code, signal } = await run(serverNode(), ['--import', FOLLOW_LAUNCHER, SERVER_MAIN, ...process.argv.slice(2)], {
+  const { code, signal } = await run(serverNode(), [...serverNodeFlags(), '--import', FOLLOW_LAUNCHER, SERVER_MAIN, ...process.argv.slice(2)], {
     env: { ...process.env, PACELINE_LAUNCHER_PID: String(process.pid) },
     // Standard input is a pipe that ends with us.
     stdio: ['pipe', 'inherit', 'inherit'],

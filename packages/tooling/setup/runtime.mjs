@@ -1,6 +1,6 @@
 // Which Node runs Paceline, which pnpm installs it. The machine's own Node only has to start this script.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from './processes.mjs';
@@ -42,6 +42,11 @@ export function serverNode() {
     'Linux on x64 and arm64 gets one with the installation; elsewhere, and where optional packages were left out,',
     'install Node 24 yourself and run the command again.',
   ]);
+}
+
+/** Flags of the server's Node, one word each; the same file serves the `paceline` command. */
+export function serverNodeFlags() {
+  return readFileSync(join(ROOT, 'apps', 'server', 'node.flags'), 'utf8').split(/\s+/).filter((flag) => flag !== '');
 }
 
 /** The environment for pnpm and turbo: both found on PATH, nobody's usage reported. @throws SetupError without pnpm. */

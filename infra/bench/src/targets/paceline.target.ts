@@ -1,6 +1,8 @@
 /** The embedded server as a user starts it, on one core with all its processes. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './free-port.js';
 import { endProcess, spawnPinned } from './pinned.js';
@@ -49,12 +51,18 @@ async function batchCounts(port: number, model: string): Promise<BatchCounts> {
   return { inferences: Number(stats[0]?.inference_count), executions: Number(stats[0]?.execution_count) };
 }
 
+/** Flags that the `paceline` command gives the server's Node: they lie beside the package's build. */
+function nodeFlags(entry: string): string[] {
+  const file = join(dirname(entry), '..', 'node.flags');
+  return existsSync(file) ? readFileSync(file, 'utf8').split(/\s+/).filter((flag) => flag !== '') : [];
+}
+
 /** @throws Error with the end of the server's output when it is not ready in time. */
 export async function startPaceline(options: PacelineOptions): Promise<PacelineTarget> {
   const [httpPort, grpcPort, metricsPort] = [await freePort(), await freePort(), await freePort()];
   const ports = ['--http-port', httpPort, '--grpc-port', grpcPort, '--metrics-port', metricsPort].map(String);
   const startedAtMs = performance.now();
-  const child = spawnPinned(options.core, [options.entry, '--model-repository', options.repository, ...ports, ...(options.flags ?? [])]);
+  const child = spawnPinned(options.core, [...nodeFlags(options.entry), options.entry, '--model-repository', options.repository, ...ports, ...(options.flags ?? [])]);
   const output = lastLines(child);
   const ended = once(child, 'exit').then(() => true);
   const limitMs = options.readyWithinMs ?? 60_000;
