@@ -44,6 +44,11 @@ export interface ModelCatalog {
   resolve(name: string, version: string): ServedModel;
   /** Ready versions of `name`, ascending; empty where the model is unknown or none is ready. */
   readyVersions(name: string): readonly string[];
+  /**
+   * Whether requests for that version are executed now: at least one of its instances is healthy. Without one they wait
+   * for an instance to come back.
+   */
+  isHealthy(model: ServedModel): boolean;
   /** Every version that is ready now. */
   served(): readonly ServedModel[];
   /** Whether each version that ought to be ready is. */

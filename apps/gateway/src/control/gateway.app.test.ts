@@ -21,9 +21,10 @@ describe('control routes', () => {
   let app: NestFastifyApplication;
   let statistics: StatisticsRegistry;
   let ready = true;
+  let healthy = true;
   const loads: [string, Readonly<Record<string, LoadParameter>>][] = [];
   const unloads: [string, boolean][] = [];
-  const catalog = catalogOf(add);
+  const catalog = { ...catalogOf(add), isHealthy: () => healthy };
   const index = [{ name: 'add_sub', version: '1', state: 'READY' as const }, { name: 'never_loaded' }];
   const options = (): GatewayOptions => ({
     catalog,
@@ -49,7 +50,7 @@ describe('control routes', () => {
   });
 
   beforeEach(async () => {
-    ready = true;
+    ready = healthy = true;
     loads.length = 0;
     unloads.length = 0;
     statistics = new StatisticsRegistry();
@@ -90,6 +91,8 @@ describe('control routes', () => {
     expect(JSON.parse((await call('GET', '/v2/models/add_sub/config')).body)).toMatchObject({ name: 'add_sub', max_batch_size: 8 });
     expect(await call('GET', '/v2/models/add_sub/ready')).toMatchObject({ status: 200, body: '' });
     expect(await call('GET', '/v2/models/add_sub/versions/1/ready')).toMatchObject({ status: 200, body: '' });
+    healthy = false;
+    expect(await call('GET', '/v2/models/add_sub/ready')).toMatchObject({ status: 400, body: '{"error":"Model version not ready"}' });
   });
 
   it.each([

@@ -39,12 +39,14 @@ export class ModelController {
   @Get([':name/ready', ':name/versions/:version/ready'])
   ready(@Res() reply: FastifyReply, @Param('name') name: string, @Param('version') version?: string): void {
     const wanted = versionOf(version);
+    let healthy: boolean;
     try {
-      this.catalog.resolve(name, wanted);
+      healthy = this.catalog.isHealthy(this.catalog.resolve(name, wanted));
     } catch (error) {
       if (!(error instanceof ServingError)) throw error;
       throw new ServingError('INVALID_ARGUMENT', 'Model version not ready', { reason: 'model_not_ready', cause: error });
     }
+    if (!healthy) throw new ServingError('INVALID_ARGUMENT', 'Model version not ready', { reason: 'no_healthy_instance' });
     void reply.code(200).type('text/plain').send('');
   }
 

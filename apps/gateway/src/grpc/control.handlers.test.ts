@@ -18,6 +18,8 @@ describe('control', () => {
     expect(await t.call('serverMetadata', {})).toMatchObject({ name: 'paceline', version: '1.2.3', extensions: ['statistics'] });
     expect((await t.call('modelReady', { name: 'add_sub' })).ready).toBe(true);
     expect((await t.call('modelReady', { name: 'nosuch' })).ready).toBe(false);
+    t.healthy = false;
+    expect((await t.call('modelReady', { name: 'add_sub' })).ready).toBe(false);
     const metadata = await t.call('modelMetadata', { name: 'add_sub' });
     expect(metadata).toMatchObject({ name: 'add_sub', versions: ['1'] });
     expect(metadata.inputs.map((i) => [i.name, i.datatype, i.shape])).toEqual([

@@ -50,7 +50,7 @@ export function controlHandlers({ catalog, control, statistics, info }: GatewayO
   return {
     serverLive: () => create(ServerLiveResponseSchema, { live: info.isLive() }),
     serverReady: () => create(ServerReadyResponseSchema, { ready: info.isReady() }),
-    modelReady: ({ name, version }) => create(ModelReadyResponseSchema, { ready: isReady(() => catalog.resolve(name, version)) }),
+    modelReady: ({ name, version }) => create(ModelReadyResponseSchema, { ready: isReady(() => catalog.isHealthy(catalog.resolve(name, version))) }),
     serverMetadata: () =>
       create(ServerMetadataResponseSchema, { name: info.name, version: info.version, extensions: [...info.extensions] }),
     modelMetadata: ({ name, version }) => {
@@ -90,10 +90,9 @@ const invalid = (message: string): never => {
 };
 
 /** A model that is unknown or not ready is not ready; a version that is no version is the client's mistake. */
-function isReady(resolve: () => unknown): boolean {
+function isReady(look: () => boolean): boolean {
   try {
-    resolve();
-    return true;
+    return look();
   } catch (error) {
     if (
       error instanceof ServingError &&

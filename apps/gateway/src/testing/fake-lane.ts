@@ -56,6 +56,7 @@ export function catalogOf(...models: readonly ServedModel[]): ModelCatalog {
       return model;
     },
     readyVersions: (name) => (find(name) ? ['1'] : []),
+    isHealthy: () => true,
     served: () => models,
     allReady: () => true,
   };

@@ -76,12 +76,14 @@ type Methods = typeof GRPCInferenceService.method;
 
 export class GrpcHarness {
   ready = true;
+  /** Whether the models have healthy instances. */
+  healthy = true;
   readonly handler = new HeldHandler();
   readonly clock = new FakeClock();
   readonly loads: [string, Readonly<Record<string, LoadParameter>>][] = [];
   readonly unloads: [string, boolean][] = [];
   readonly server = createGrpcServer({
-    catalog,
+    catalog: { ...catalog, isHealthy: () => this.healthy },
     control: {
       index: () => [
         { name: 'add_sub', version: '1', state: 'READY' },

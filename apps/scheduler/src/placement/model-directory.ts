@@ -42,6 +42,11 @@ export class ModelDirectory implements ModelCatalog {
     return this.records.serving(name).map(({ served }) => served.version);
   }
 
+  isHealthy({ name, version }: ServedModel): boolean {
+    const serving = this.records.find(name)?.versions.get(version)?.serving;
+    return serving !== undefined && serving.instances.size > 0;
+  }
+
   served(): readonly ServedModel[] {
     return [...this.records.all()].flatMap(({ name }) => this.records.serving(name).map(({ served }) => served));
   }

@@ -120,6 +120,10 @@ export class ModelManager implements ModelCatalog, ModelControl {
     return this.#directory.readyVersions(name);
   }
 
+  isHealthy(model: ServedModel): boolean {
+    return this.#directory.isHealthy(model);
+  }
+
   served(): readonly ServedModel[] {
     return this.#directory.served();
   }

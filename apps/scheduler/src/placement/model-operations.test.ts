@@ -77,10 +77,13 @@ describe('operations', () => {
     const event = { model: 'a', version: '1', generation: 1, reason: 'killed' };
     m.noteInstance({ ...event, instance: 'a_0', state: 'down' });
     expect(m.allReady()).toBe(true);
+    expect(m.isHealthy(m.resolve('a', '1'))).toBe(true);
     m.noteInstance({ ...event, instance: 'a_1', state: 'down' });
     expect(m.allReady()).toBe(false);
+    expect(m.isHealthy(m.resolve('a', '1'))).toBe(false);
     m.noteInstance({ ...event, instance: 'a_1', state: 'ready' });
     expect(m.allReady()).toBe(true);
+    expect(m.isHealthy(m.resolve('a', '1'))).toBe(true);
     m.noteInstance({ ...event, generation: 9, instance: 'a_1', state: 'down' });
     expect(m.allReady()).toBe(true);
   });
