@@ -30,7 +30,9 @@ describe('the server process', () => {
     const tree = descendants(server.child.pid!);
     expect(tree.length).toBeGreaterThan(0);
     const executing = async (): Promise<number> => {
-      const stats = (await (await fetch(`http://${server.metrics}/metrics`)).text()).match(/^nv_inference_pending_request_count\{.*model="slow".*\} (\d+)/m);
+      const stats = (await (await fetch(`http://${server.metrics}/metrics`)).text()).match(
+        /^nv_inference_pending_request_count\{.*model="slow".*\} (\d+)/m,
+      );
       return Number(stats?.[1] ?? 0);
     };
     const answers = Promise.all(

@@ -2,7 +2,7 @@
 import type { Draw } from '../support/draw.js';
 import type { SocketCase } from './case.js';
 import { DATATYPES, hostileShape, hostileValue } from './hostile-values.js';
-import { inferPath, post, type HeaderLines } from './http-text.js';
+import { inferPath, post, type HeaderLines } from '../support/http-text.js';
 import { rawOf, victimRequest } from './victims.js';
 
 interface BinaryRequest {

@@ -2,7 +2,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Draw } from '../support/draw.js';
 import type { SocketCase } from './case.js';
-import { inferPath, post, type HeaderLines } from './http-text.js';
+import { inferPath, post, type HeaderLines } from '../support/http-text.js';
 import { victimRequest } from './victims.js';
 
 /** Packed once: each unpacks to more than the servers of these tests accept, from a few kilobytes. */

@@ -1,7 +1,7 @@
 /** HTTP itself is wrong: lengths, chunks, heads, request lines, and bytes that belong to no request. */
 import type { Draw } from '../support/draw.js';
 import type { SocketCase } from './case.js';
-import { head, inferPath, post, type HeaderLines } from './http-text.js';
+import { head, inferPath, post, type HeaderLines } from '../support/http-text.js';
 import { victimRequest } from './victims.js';
 
 type Framing = Pick<SocketCase, 'what' | 'pieces' | 'expects'> & Partial<Pick<SocketCase, 'port' | 'allowed'>>;

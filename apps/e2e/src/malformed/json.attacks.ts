@@ -2,7 +2,7 @@
 import type { Draw } from '../support/draw.js';
 import type { SocketCase } from './case.js';
 import { DATATYPES, hostileShape, hostileValue, MODEL_NAMES, VERSIONS } from './hostile-values.js';
-import { inferPath, post } from './http-text.js';
+import { inferPath, post } from '../support/http-text.js';
 import { victimRequest, type JsonInput } from './victims.js';
 
 type Document = Record<string, unknown>;

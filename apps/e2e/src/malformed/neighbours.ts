@@ -5,7 +5,7 @@
 import { GrpcInfer } from '../support/grpc-infer.js';
 import { Draw } from '../support/draw.js';
 import { KeepAliveConnection } from '../support/keep-alive.js';
-import { inferPath, post } from './http-text.js';
+import { inferPath, post } from '../support/http-text.js';
 import type { Ports } from './send.js';
 
 export interface NeighbourReport {

@@ -2,7 +2,21 @@
 import { addSubModel, gatherModel, identityModel, slowModel, type RepositoryModelFiles } from '@paceline/testkit';
 import type { DataType } from '@paceline/tensor';
 
-const IDENTITY_TYPES: readonly DataType[] = ['BOOL', 'UINT8', 'UINT16', 'UINT32', 'UINT64', 'INT8', 'INT16', 'INT32', 'INT64', 'FP16', 'FP32', 'FP64', 'BYTES'];
+const IDENTITY_TYPES: readonly DataType[] = [
+  'BOOL',
+  'UINT8',
+  'UINT16',
+  'UINT32',
+  'UINT64',
+  'INT8',
+  'INT16',
+  'INT32',
+  'INT64',
+  'FP16',
+  'FP32',
+  'FP64',
+  'BYTES',
+];
 
 const configType = (datatype: DataType): string => `TYPE_${datatype === 'BYTES' ? 'STRING' : datatype}`;
 

@@ -27,14 +27,18 @@ export interface ServerExit {
   readonly stderr: string;
 }
 
-function spawnServer(flags: readonly string[]): ChildProcess {
+function spawnServer(flags: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
   if (!existsSync(MAIN)) throw new Error(`${MAIN} does not exist: build apps/server first`);
-  return spawn(process.execPath, [MAIN, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [MAIN, ...flags], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
 }
 
-/** Starts a server and waits until it serves. @throws Error with the server's output when it exits before. */
-export async function startServer(flags: readonly string[]): Promise<ServerProcess> {
-  const child = spawnServer(['--http-port=0', '--grpc-port=0', '--metrics-port=0', ...flags]);
+/**
+ * Starts a server and waits until it serves.
+ * @param env beside this process's own
+ * @throws Error with the server's output when it exits before
+ */
+export async function startServer(flags: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<ServerProcess> {
+  const child = spawnServer(['--http-port=0', '--grpc-port=0', '--metrics-port=0', ...flags], env);
   const log: string[] = [];
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   const addresses = new Promise<{ http: string; grpc: string; metrics: string }>((resolve, reject) => {
