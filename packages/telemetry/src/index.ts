@@ -1,5 +1,8 @@
-export { createLogger, SILENT, type Logger, type LoggerOptions } from './logger.js';
-export { createMetrics, type Metrics, type MetricsOptions } from './metrics/metrics.js';
+export { createLog, createLogger, SILENT, type Log, type Logger, type LoggerOptions } from './log/logger.js';
+export { LOG_LEVELS, LOG_MODULES, LogSettings, type LogLevel, type LogModule, type LogSwitches } from './log/log-settings.js';
+export { createMetrics, type LatencyMetrics, type Metrics, type MetricsOptions } from './metrics/metrics.js';
+export type { ServerReadings } from './metrics/server-metrics.js';
+export { SMALLEST_QUANTILE_ERROR } from './metrics/summary-metrics.js';
 export type { TagsOf } from './metrics/model-labels.js';
 export {
   FAILURE_REASONS,
@@ -7,9 +10,11 @@ export {
   RELEASE_REASONS,
   StatisticsRegistry,
   type BatchSizeStatistics,
+  type CountsByReason,
   type Duration,
   type ExecutionRecord,
   type FailureReason,
+  type InstanceMemoryReading,
   type ReleaseReason,
   type StageDurations,
   type StatisticsObserver,

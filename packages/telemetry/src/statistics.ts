@@ -1,7 +1,10 @@
 /**
  * Counters of one model version, with the meaning of Triton's statistics: plain numbers, added to on the hot path and
  * read by the statistics routes and the metrics endpoint. Durations are nanoseconds.
- * Who adds: the lane (queue, executions, stages), the gateway (a request's success or failure, end to end).
+ * Who adds: the lane (queue, executions, stages), the gateway (a request's arrival and its end).
+ *
+ * Invariant, at every moment: `received` = successes + failures of `fail` + refusals + `inFlight`. A request that found its
+ * queue full is a refusal and, as in Triton, a failure by reason REJECTED, but no failure of `fail`.
  */
 
 /** Why a batch was released; the sum over reasons equals the execution count. */
@@ -46,6 +49,11 @@ export interface StatisticsObserver {
   onSuccess(statistics: ModelStatistics, totalNs: number): void;
 }
 
+/** How many, by a stable lower_snake_case reason. */
+export type CountsByReason = Map<string, number>;
+
+const countOne = (counts: CountsByReason, reason: string): void => void counts.set(reason, (counts.get(reason) ?? 0) + 1);
+
 const duration = (): Duration => ({ count: 0, ns: 0 });
 
 function add(d: Duration, ns: number): void {
@@ -65,7 +73,19 @@ export class ModelStatistics {
   readonly batchSizes = new Map<number, BatchSizeStatistics>();
   inferenceCount = 0;
   executionCount = 0;
+  /** Requests that came, refused ones included. */
+  received = 0;
+  /** Accepted and not yet answered, with their input bytes. */
+  inFlight = 0;
+  inFlightBytes = 0;
+  /** Never taken in: invalid, over a limit, or the queue was full. */
+  readonly refusedByReason: CountsByReason = new Map();
+  /** Taken in and not answered with a result; the sum is `fail.count`. */
+  readonly failedByReason: CountsByReason = new Map();
+  readonly restartsByReason: CountsByReason = new Map();
+  /** Waiting for execution. */
   pendingRequests = 0;
+  pendingRows = 0;
   lastInferenceMs = 0;
   loadDurationMs = 0;
 
@@ -107,16 +127,59 @@ export class ModelStatistics {
     this.observer?.onSuccess(this, totalNs);
   }
 
-  recordFailure(reason: FailureReason, totalNs: number): void {
+  /** A request came and was accepted; one of the three `record` methods below ends it, and {@link closeFlight}. */
+  openFlight(bytes: number): void {
+    this.received += 1;
+    this.inFlight += 1;
+    this.inFlightBytes += bytes;
+  }
+
+  closeFlight(bytes: number): void {
+    this.inFlight -= 1;
+    this.inFlightBytes -= bytes;
+  }
+
+  /** An accepted request ended without a result. @param detail the stable reason of its error */
+  recordFailure(reason: FailureReason, totalNs: number, detail: string): void {
     add(this.fail, totalNs);
     this.failuresByReason[reason] += 1;
+    countOne(this.failedByReason, detail);
   }
+
+  /** An accepted request found its queue full. */
+  recordRejection(detail: string): void {
+    this.failuresByReason.REJECTED += 1;
+    countOne(this.refusedByReason, detail);
+  }
+
+  /** A request came and was refused before it was accepted. */
+  recordRefusal(detail: string): void {
+    this.received += 1;
+    countOne(this.refusedByReason, detail);
+  }
+
+  /** An instance fell or was replaced. */
+  recordRestart(reason: string): void {
+    countOne(this.restartsByReason, reason);
+  }
+}
+
+/** Memory of one instance, bytes. */
+export interface InstanceMemoryReading {
+  readonly model: string;
+  readonly version: string;
+  readonly instance: string;
+  readonly residentBytes: number;
 }
 
 /** The statistics of every model version that is or was loaded and has not been removed. */
 export class StatisticsRegistry {
   readonly #byKey = new Map<string, ModelStatistics>();
   observer: StatisticsObserver | undefined;
+  /** What instances take now; set by whoever joins the worker. Costs no I/O. */
+  instanceMemory: () => Iterable<InstanceMemoryReading> = () => [];
+  /** Requests that were refused before their model was known. */
+  readonly unknownModel = new ModelStatistics('', '');
 
   /** The statistics of that version, made on first use. */
   forVersion(model: string, version: string): ModelStatistics {

@@ -23,10 +23,10 @@ export function failureReasonOf(error: ServingError): FailureReason {
 }
 
 /**
- * Counts a failure. A request that found its queue full was never taken in: it counts by reason only, not among the
- * failed requests of the statistics.
+ * Counts the end of an accepted request that got no result. One that found its queue full was never taken in: it is a
+ * refusal, and a failure by reason only, not among the failed requests of the statistics.
  */
 export function countFailure(statistics: ModelStatistics, error: ServingError, totalNs: number): void {
-  if (error.code === 'RESOURCE_EXHAUSTED') statistics.failuresByReason.REJECTED += 1;
-  else statistics.recordFailure(failureReasonOf(error), totalNs);
+  if (error.code === 'RESOURCE_EXHAUSTED') statistics.recordRejection(error.reason);
+  else statistics.recordFailure(failureReasonOf(error), totalNs, error.reason);
 }

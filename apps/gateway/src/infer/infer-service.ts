@@ -10,6 +10,7 @@ import type { RequestQueue } from '@paceline/streams';
 import type { ModelStatistics, StatisticsRegistry } from '@paceline/telemetry';
 import { AdmissionGate, type AdmissionLimits } from './admission-gate.js';
 import { classifyOutputs, planClassification } from './class-outputs.js';
+import { countRefusal } from './count-refusal.js';
 import { countFailure } from './failure-reason.js';
 import { PendingRequest } from './pending-request.js';
 import { ReplyOrder } from './reply-order.js';
@@ -18,6 +19,10 @@ import { ReplyOrder } from './reply-order.js';
 export interface InferCall {
   /** The model version that answers. */
   readonly model: ServedModel;
+  /** Counted from 1 by this gateway. */
+  readonly number: number;
+  /** Rows of its inputs; 1 where the model does not batch. */
+  readonly rows: number;
   /** The client left: no more frames are delivered, queued work is dropped. Idempotent; no-op once final. */
   cancel(): void;
 }
@@ -87,11 +92,23 @@ export class InferService implements InferHandler {
   }
 
   infer(request: InferRequest, onReply: (frame: ReplyFrame) => void): InferCall {
-    if (this.#draining)
-      throw new ServingError('UNAVAILABLE', 'Server is stopping and accepts no new requests', { reason: 'draining', retryAfterMs: 1000 });
-    const nowUs = this.#clock.nowUs();
-    const model = this.#options.catalog.resolve(request.modelName, request.modelVersion);
-    const route = this.#routeOf(model);
+    let refuser = this.#options.statistics.unknownModel;
+    try {
+      const nowUs = this.#clock.nowUs();
+      const model = this.#options.catalog.resolve(request.modelName, request.modelVersion);
+      const route = this.#routeOf(model);
+      refuser = route.statistics;
+      if (this.#draining)
+        throw new ServingError('UNAVAILABLE', 'Server is stopping and accepts no new requests', { reason: 'draining', retryAfterMs: 1000 });
+      return this.#accept(request, model, route, nowUs, onReply);
+    } catch (thrown) {
+      // Anything else is a bug, which whoever answers the client counts.
+      if (thrown instanceof ServingError) countRefusal(refuser, thrown);
+      throw thrown;
+    }
+  }
+
+  #accept(request: InferRequest, model: ServedModel, route: Route, nowUs: number, onReply: (frame: ReplyFrame) => void): InferCall {
     const classes = planClassification(request, model);
     const { priority, timeoutUs } = readParameters(request.parameters);
     const { rows, shapeKey, inputs, outputs } = route.signature.validate(request);
@@ -100,9 +117,10 @@ export class InferService implements InferHandler {
     this.#gate.admit(bytes, requestPrefix(request.id));
 
     const number = ++this.#lastNumber;
-    const pending = new PendingRequest(number, request.id, model, route.statistics, nowUs, bytes, classes, onReply, route.order, this);
+    const { statistics, order } = route;
+    const pending = new PendingRequest(number, request.id, model, statistics, nowUs, bytes, rows, classes, onReply, order, this);
     this.#pending.set(number, pending);
-    route.order?.open(pending);
+    order?.open(pending);
     this.#sweep ??= this.#clock.setTimer(this.#requestTimeoutUs, () => this.#expire());
     this.#enqueueing = number;
     try {
@@ -125,6 +143,7 @@ export class InferService implements InferHandler {
     } finally {
       this.#enqueueing = 0;
     }
+    statistics.openFlight(bytes);
     return pending;
   }
 
@@ -136,21 +155,26 @@ export class InferService implements InferHandler {
       queueMicrotask(() => this.onFrame(number, frame));
       return;
     }
-    if (frame.final) this.#forget(pending);
-    const totalUs = this.#clock.nowUs() - pending.acceptedUs;
-    if (!frame.ok) countFailure(pending.statistics, frame.error, totalUs * 1000);
-    else if (frame.final) {
-      pending.statistics.recordSuccess(totalUs * 1000);
-      this.#gate.observe(totalUs);
+    const answer = frame.ok && pending.classes !== undefined ? classifyOutputs(frame, pending.classes, pending.model) : frame;
+    if (answer.final) {
+      const totalUs = this.#clock.nowUs() - pending.acceptedUs;
+      const { statistics } = pending;
+      this.#forget(pending);
+      statistics.closeFlight(pending.bytes);
+      if (answer.ok) {
+        statistics.recordSuccess(totalUs * 1000);
+        this.#gate.observe(totalUs);
+      } else countFailure(statistics, answer.error, totalUs * 1000);
     }
-    pending.deliver(frame.ok && pending.classes !== undefined ? classifyOutputs(frame, pending.classes, pending.model) : frame);
+    pending.deliver(answer);
   }
 
   /** Called by a {@link PendingRequest} whose client left. */
   abandon(pending: PendingRequest): void {
     if (!this.#pending.has(pending.number)) return;
     this.#forget(pending);
-    pending.statistics.recordFailure('CANCELED', (this.#clock.nowUs() - pending.acceptedUs) * 1000);
+    pending.statistics.closeFlight(pending.bytes);
+    pending.statistics.recordFailure('CANCELED', (this.#clock.nowUs() - pending.acceptedUs) * 1000, 'client_left');
     this.#cancelQueued(pending);
   }
 

@@ -26,6 +26,8 @@ export class PendingRequest {
     readonly acceptedUs: number,
     /** Input bytes that it keeps in memory. */
     readonly bytes: number,
+    /** Rows of its inputs. */
+    readonly rows: number,
     readonly classes: ClassificationPlan | undefined,
     onReply: (frame: ReplyFrame) => void,
     readonly order: ReplyOrder | undefined,

@@ -38,6 +38,8 @@ export class HeldHandler implements InferHandler {
     queueMicrotask(() => this.onInfer?.(held));
     return {
       model: catalog.resolve(request.modelName, request.modelVersion),
+      number: this.held.length,
+      rows: 1,
       cancel: () => {
         held.cancelled = true;
         this.onCancel?.();

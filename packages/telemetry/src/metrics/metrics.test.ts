@@ -33,6 +33,11 @@ describe('metrics', () => {
       'nv_inference_compute_output_duration_us{model="m",version="1"}': 0,
       'nv_inference_pending_request_count{model="m",version="1"}': 0,
       'nv_model_load_duration_secs{model="m",version="1"}': 0.25,
+      'paceline_received_requests_total{model="m",version="1"}': 0,
+      'paceline_in_flight_requests{model="m",version="1"}': 0,
+      'paceline_in_flight_bytes{model="m",version="1"}': 0,
+      'paceline_queue_requests{model="m",version="1"}': 0,
+      'paceline_queue_rows{model="m",version="1"}': 0,
       ...Object.fromEntries(
         ['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'].map((reason) => [
           `nv_inference_request_failure{model="m",version="1",reason="${reason}"}`,
@@ -60,7 +65,7 @@ describe('metrics', () => {
     for (const queueNs of [100_000, 100_001, 70e9])
       s.recordStages({ queueNs, computeInputNs: 1000, computeInferNs: 2000, computeOutputNs: 3000 });
     s.recordSuccess(1_500_000);
-    s.recordFailure('BACKEND', 9);
+    s.recordFailure('BACKEND', 9, 'model_failed');
     s.pendingRequests = 4;
     const { series } = parse(await metrics.render());
     const get = (name: string, more = ''): number | undefined => series.get(`${name}{model="m",version="1"${more}}`);
@@ -113,6 +118,71 @@ describe('metrics', () => {
     const { series } = parse(await metrics.render());
     expect(series.get('nv_inference_count{model="m",version="1",_team_name="blue \\"b\\""}')).toBe(0);
     expect(series.get('nv_inference_count{model="n",version="1"}')).toBe(0);
+  });
+
+  it('tell where every request is, also of those that named no model', async () => {
+    const statistics = new StatisticsRegistry();
+    const metrics = createMetrics({ statistics, processMetrics: false });
+    const s = statistics.forVersion('m', '1');
+    s.openFlight(100);
+    s.openFlight(20);
+    s.closeFlight(100);
+    s.recordFailure('OTHER', 5, 'request_timeout');
+    s.recordRefusal('input_shape_mismatch');
+    s.recordRestart('hung');
+    s.pendingRows = 7;
+    statistics.unknownModel.recordRefusal('unknown_model');
+    statistics.instanceMemory = () => [
+      { model: 'm', version: '1', instance: 'm_0_0', residentBytes: 4096 },
+      { model: 'gone', version: '1', instance: 'gone_0_0', residentBytes: 4096 },
+    ];
+    const { series } = parse(await metrics.render());
+    const found = Object.fromEntries([...series].filter(([name, value]) => name.startsWith('paceline_') && value > 0));
+    expect(found).toEqual({
+      'paceline_received_requests_total{model="m",version="1"}': 3,
+      'paceline_received_requests_total{model="",version=""}': 1,
+      'paceline_in_flight_requests{model="m",version="1"}': 1,
+      'paceline_in_flight_bytes{model="m",version="1"}': 20,
+      'paceline_queue_rows{model="m",version="1"}': 7,
+      'paceline_failed_requests_total{model="m",version="1",reason="request_timeout"}': 1,
+      'paceline_refused_requests_total{model="m",version="1",reason="input_shape_mismatch"}': 1,
+      'paceline_refused_requests_total{model="",version="",reason="unknown_model"}': 1,
+      'paceline_instance_restarts_total{model="m",version="1",reason="hung"}': 1,
+      'paceline_instance_memory_bytes{model="m",version="1",instance="m_0_0"}': 4096,
+    });
+  });
+
+  it('show the server only where there is something to read', async () => {
+    const metrics = createMetrics({
+      statistics: new StatisticsRegistry(),
+      processMetrics: false,
+      server: { connections: () => ({ http: 3, grpc: 1 }), accessLog: { writtenLines: 9, droppedLines: 2 } },
+    });
+    const { series, types } = parse(await metrics.render());
+    expect(Object.fromEntries(series)).toEqual({
+      'paceline_connections{protocol="http"}': 3,
+      'paceline_connections{protocol="grpc"}': 1,
+      'paceline_access_log_lines_total': 9,
+      'paceline_access_log_dropped_lines_total': 2,
+    });
+    expect(types.has('paceline_buffered_body_bytes')).toBe(false);
+  });
+
+  it('have the latency families that were asked for', async () => {
+    const statistics = new StatisticsRegistry();
+    const metrics = createMetrics({ statistics, processMetrics: false, latencies: { counters: false, summaryQuantiles: [0.5, 0.99] } });
+    statistics.forVersion('m', '1').recordSuccess(2_000_000);
+    const { series, types } = parse(await metrics.render());
+    expect([...types.keys()].filter((name) => name.endsWith('_duration_us'))).toEqual([]);
+    expect([...types].filter(([, type]) => type === 'summary').map(([name]) => name)).toEqual(
+      ['request', 'queue', 'compute_input', 'compute_infer', 'compute_output'].map((stage) => `nv_inference_${stage}_summary_us`),
+    );
+    expect(series.get('nv_inference_request_summary_us{model="m",version="1",quantile="0.99"}')).toBe(2000);
+    expect(series.get('nv_inference_request_summary_us_sum{model="m",version="1"}')).toBe(2000);
+    expect(series.get('nv_inference_request_summary_us_count{model="m",version="1"}')).toBe(1);
+    expect(series.get('nv_inference_queue_summary_us{model="m",version="1",quantile="0.5"}')).toBeNaN();
+    // Histograms are filled beside them.
+    expect(series.get('paceline_request_duration_seconds_count{model="m",version="1"}')).toBe(1);
   });
 
   it('tell how busy the machine was since the last scrape', async () => {

@@ -4,21 +4,38 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import type { StatisticsRegistry } from '../statistics.js';
+import type { ModelStatistics, StageDurations, StatisticsObserver, StatisticsRegistry } from '../statistics.js';
 import { registerHostMetrics } from './host-metrics.js';
 import { LabelledModels, type TagsOf } from './model-labels.js';
+import { registerRequestMetrics } from './request-metrics.js';
+import { registerServerMetrics, type ServerReadings } from './server-metrics.js';
 import { registerStageMetrics, StageHistograms } from './stage-metrics.js';
+import { registerSummaryMetrics, StageSummaries } from './summary-metrics.js';
 import { registerTritonMetrics } from './triton-metrics.js';
 
 /** Milliseconds between looks at the event loop's delay: often enough for percentiles, too rare to cost anything. */
 const EVENT_LOOP_PRECISION_MS = 100;
 
+/** Triton's `--metrics-config`. */
+export interface LatencyMetrics {
+  /** Cumulative durations, `nv_inference_*_duration_us`. */
+  readonly counters: boolean;
+  /** Quantiles, each above 0 and below 1, of `nv_inference_*_summary_us`; empty = no summaries. */
+  readonly summaryQuantiles: readonly number[];
+}
+
+const DEFAULT_LATENCIES: LatencyMetrics = { counters: true, summaryQuantiles: [] };
+
 export interface MetricsOptions {
   readonly statistics: StatisticsRegistry;
   /** Further labels of a model version; a tag `team` becomes `_team`. */
   readonly tagsOf?: TagsOf;
-  /** Whether to report the process (CPU, memory, event loop) and the machine; false in tests. */
+  /** Whether to report this process (CPU, memory, event loop); false in tests. */
   readonly processMetrics: boolean;
+  /** Whether to report the CPU and memory of the machine; as `processMetrics` unless given. */
+  readonly hostMetrics?: boolean;
+  readonly latencies?: LatencyMetrics;
+  readonly server?: ServerReadings;
 }
 
 export interface Metrics {
@@ -39,16 +56,39 @@ async function render(registry: Registry, models: LabelledModels): Promise<strin
   return `${families.join('\n\n')}\n`;
 }
 
-export function createMetrics({ statistics, tagsOf, processMetrics }: MetricsOptions): Metrics {
+/** Tells several observers, where one is not enough. */
+class Observers implements StatisticsObserver {
+  constructor(private readonly observers: readonly StatisticsObserver[]) {}
+
+  onExecution(...event: Parameters<StatisticsObserver['onExecution']>): void {
+    for (const observer of this.observers) observer.onExecution(...event);
+  }
+
+  onStages(statistics: ModelStatistics, stages: StageDurations): void {
+    for (const observer of this.observers) observer.onStages(statistics, stages);
+  }
+
+  onSuccess(statistics: ModelStatistics, totalNs: number): void {
+    for (const observer of this.observers) observer.onSuccess(statistics, totalNs);
+  }
+}
+
+export function createMetrics(options: MetricsOptions): Metrics {
+  const { statistics, tagsOf, processMetrics, hostMetrics = processMetrics, latencies = DEFAULT_LATENCIES, server = {} } = options;
   const registry = new Registry();
   const histograms = new StageHistograms();
-  statistics.observer = histograms;
   const models = new LabelledModels(statistics, tagsOf);
-  registerTritonMetrics(registry, models);
+  registerTritonMetrics(registry, models, latencies.counters);
   registerStageMetrics(registry, models, histograms);
-  if (processMetrics) {
-    registerHostMetrics(registry);
-    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
+  registerRequestMetrics(registry, models, statistics);
+  registerServerMetrics(registry, server);
+  statistics.observer = histograms;
+  if (latencies.summaryQuantiles.length > 0) {
+    const summaries = new StageSummaries();
+    registerSummaryMetrics(registry, models, summaries, latencies.summaryQuantiles);
+    statistics.observer = new Observers([histograms, summaries]);
   }
+  if (hostMetrics) registerHostMetrics(registry);
+  if (processMetrics) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
   return { contentType: registry.contentType, render: () => render(registry, models) };
 }

@@ -16,7 +16,7 @@ export interface Series {
 export interface ScrapedMetricOptions {
   readonly name: string;
   readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
   readonly read: () => Iterable<Series>;
 }
 

@@ -69,8 +69,12 @@ const FAMILIES: readonly {
   { name: 'nv_model_load_duration_secs', type: 'gauge', help: 'Model load time in seconds', value: (s) => s.loadDurationMs / 1000 },
 ];
 
-export function registerTritonMetrics(registry: Registry, models: LabelledModels): void {
+const CUMULATIVE_DURATION = /_duration_us$/;
+
+/** @param counterLatencies whether the cumulative durations are among them */
+export function registerTritonMetrics(registry: Registry, models: LabelledModels, counterLatencies: boolean): void {
   for (const { name, type, help, value } of FAMILIES) {
+    if (!counterLatencies && CUMULATIVE_DURATION.test(name)) continue;
     new ScrapedMetric(registry, {
       name,
       type,

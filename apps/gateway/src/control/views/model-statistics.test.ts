@@ -42,7 +42,7 @@ describe('model statistics', () => {
     }
     s.recordStages({ queueNs: 5, computeInputNs: 1.4, computeInferNs: 20, computeOutputNs: 3 });
     s.recordSuccess(100.6);
-    s.recordFailure('BACKEND', 7);
+    s.recordFailure('BACKEND', 7, 'model_failed');
     const [view] = modelStatistics(catalog, statistics, 'a', '1');
     expect(view).toMatchObject({
       last_inference: 1796049414822,

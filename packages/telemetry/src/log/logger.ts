@@ -3,7 +3,8 @@
  * terminal. Standard output belongs to what a command prints.
  */
 import { createRequire } from 'node:module';
-import { destination, pino, stdTimeFunctions, type DestinationStream, type Level, type Logger } from 'pino';
+import { destination, pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
+import { LogSettings, type LogLevel, type LogModule } from './log-settings.js';
 
 export type { Logger } from 'pino';
 
@@ -14,6 +15,7 @@ export interface LoggerOptions {
   readonly info: boolean;
   readonly warning: boolean;
   readonly error: boolean;
+  readonly format?: 'default' | 'ISO8601';
   /** Path of a file that lines are appended to; `undefined` = standard error. */
   readonly file: string | undefined;
 }
@@ -21,29 +23,50 @@ export interface LoggerOptions {
 /** Nothing is logged: for tests. */
 export const SILENT: LoggerOptions = { verbose: 0, info: false, warning: false, error: false, file: undefined };
 
+/** The log of a server, whose settings can be changed while it runs. */
+export interface Log {
+  readonly logger: Logger;
+  readonly settings: LogSettings;
+  /** The same log; its lines name the module, which can have a level of its own. */
+  module(name: LogModule): Logger;
+}
+
+/** Where a module's loggers, and loggers made from them, find its name. */
+const MODULE = Symbol('log module');
+type ModuleLogger = Logger & { [MODULE]?: LogModule };
+
 /** Fatal events are always logged. Lines are written before the call returns, so none is lost at exit. */
-export function createLogger(options: LoggerOptions): Logger {
-  const enabled = new Set<Level>(['fatal']);
-  if (options.error) enabled.add('error');
-  if (options.warning) enabled.add('warn');
-  if (options.info) enabled.add('info');
-  if (options.verbose >= 1) enabled.add('debug');
-  if (options.verbose >= 2) enabled.add('trace');
-  const order: readonly Level[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
-  return pino(
+export function createLog({ verbose, info, warning, error, format = 'default', file }: LoggerOptions): Log {
+  const settings = new LogSettings({ verbose, info, warning, error, format }, file ?? '');
+  const logger = pino(
     {
-      level: order.find((level) => enabled.has(level)) ?? 'fatal',
+      // Everything comes to the hook below, which knows what is wanted at the moment.
+      level: 'trace',
       base: undefined,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (level) => ({ level }) },
       hooks: {
         logMethod(args, method, level) {
-          if (enabled.has(pino.levels.labels[level] as Level)) method.apply(this, args);
+          if (settings.isEnabled(pino.levels.labels[level] as LogLevel, (this as ModuleLogger)[MODULE])) method.apply(this, args);
         },
       },
     },
-    output(options.file),
+    output(file),
   );
+  return {
+    logger,
+    settings,
+    module(name) {
+      const child: ModuleLogger = logger.child({ module: name });
+      child[MODULE] = name;
+      return child;
+    },
+  };
+}
+
+/** A log that nobody changes while it runs. */
+export function createLogger(options: LoggerOptions): Logger {
+  return createLog(options).logger;
 }
 
 function output(file: string | undefined): DestinationStream {
