@@ -19,6 +19,7 @@ import { instanceNames, LoadedModel, modelKey } from './instances/loaded-model.j
 import { ModelInstance, type InstanceContext } from './instances/model-instance.js';
 import { Quarantine } from './instances/quarantine.js';
 import { onnxOptions } from './onnx/session-options.js';
+import type { ExecuteLimits } from './supervision/execute-limit.js';
 import type { InstanceMemory, WorkerObserver } from './supervision/observer.js';
 
 export interface LocalWorkerOptions {
@@ -81,6 +82,7 @@ const DEFAULT_DRAIN_MS = 30_000;
 export class LocalWorker implements WorkerLink {
   readonly #clock: Clock;
   readonly #fleet: HostFleet;
+  readonly #limits: ExecuteLimits;
   readonly #context: InstanceContext;
   readonly #copies = { inBytes: 0, outBytes: 0 };
   readonly #loaded = new Map<string, Loaded>();
@@ -92,11 +94,11 @@ export class LocalWorker implements WorkerLink {
   constructor(private readonly options: LocalWorkerOptions) {
     const clock = options.clock ?? systemClock;
     this.#clock = clock;
-    const limits = {
+    const limits = (this.#limits = {
       firstRunLimitUs: 1000 * (options.firstRunLimitMs ?? 120_000),
       executeLimitUs: 1000 * (options.executeLimitMs ?? 30_000),
       learnedFloorUs: 1000 * (options.learnedLimitFloorMs ?? 1000),
-    };
+    });
     const pingLimitUs = 1000 * (options.pingLimitMs ?? 1400);
     const loadLimitUs = 1000 * (options.loadLimitMs ?? 300_000);
     this.#fleet = new HostFleet({
@@ -122,7 +124,7 @@ export class LocalWorker implements WorkerLink {
       logger: options.logger,
       fleet: this.#fleet,
       replies: options.replies,
-      limits,
+      limits: this.#limits,
       loadLimitUs,
       pooledLoadLimitUs: 1000 * (options.pooledLoadLimitMs ?? 5000),
       beginLimitUs: pingLimitUs,
@@ -207,7 +209,7 @@ export class LocalWorker implements WorkerLink {
     if (this.#closed) throw shuttingDown();
     if (this.#loaded.has(key)) throw loadedAlready(spec);
     const onnx = onnxOptions(spec.config);
-    const model = new LoadedModel(spec, onnx, await this.#isSmall(spec));
+    const model = new LoadedModel(spec, onnx, await this.#isSmall(spec), this.#limits);
     const instances = new Map(
       instanceNames(spec).map((name) => [name, new ModelInstance(this.#nextInstance++, name, model, this.#context)]),
     );
@@ -222,7 +224,12 @@ export class LocalWorker implements WorkerLink {
       await stop(loaded);
       throw this.#closed || !failed ? shuttingDown() : toServingError(failed.reason);
     }
-    return { instances: [...instances.keys()], warnings: onnx.warnings, durationMs: (this.#clock.nowUs() - begunUs) / 1000 };
+    const report = { instances: [...instances.keys()], warnings: onnx.warnings, durationMs: (this.#clock.nowUs() - begunUs) / 1000 };
+    const samples = spec.warmup ?? [];
+    if (samples.length === 0) return report;
+    const runs = instances.size * samples.reduce((sum, { count }) => sum + count, 0);
+    const durationMs = Math.max(...[...instances.values()].map(({ warmupMs }) => warmupMs));
+    return { ...report, warmup: { samples: samples.length, runs, durationMs } };
   }
 
   async #isSmall(spec: LoadSpec): Promise<boolean> {

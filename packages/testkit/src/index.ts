@@ -1,3 +1,4 @@
+export { writeFaultyHost, type HostFaults } from './hosts/faulty-host.js';
 export {
   ONNX_TYPES,
   onnxModel,

@@ -5,6 +5,7 @@ export type {
   InstanceEvent,
   LoadReport,
   LoadSpec,
+  WarmupSample,
   WorkerLink,
   WorkerListener,
 } from './worker-link.js';

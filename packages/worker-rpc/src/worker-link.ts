@@ -18,6 +18,20 @@ export interface LoadSpec {
   readonly modelPath: string;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
+  /** What every instance runs, in this order, each time before it is ready; absent = nothing. */
+  readonly warmup?: readonly WarmupSample[];
+}
+
+/** One warmup sample: a batch as clients would make it. */
+export interface WarmupSample {
+  /** As written in the configuration. */
+  readonly name: string;
+  /** How often an instance runs it, at least 1. */
+  readonly count: number;
+  /** Rows of the tensors; 1 for a model that does not batch. */
+  readonly rows: number;
+  /** Every required input, shapes as clients send them. Never changed by the worker. */
+  readonly inputs: readonly Tensor[];
 }
 
 export interface LoadReport {
@@ -26,6 +40,8 @@ export interface LoadReport {
   /** Accepted hints that are not used, one sentence each. */
   readonly warnings: readonly string[];
   readonly durationMs: number;
+  /** Only where samples were given: how many there are, their runs over all instances, and the slowest instance's time for them. */
+  readonly warmup?: { readonly samples: number; readonly runs: number; readonly durationMs: number };
 }
 
 /** One request inside a batch. Tensors are in the order of `Batch.inputNames`. */

@@ -3,11 +3,14 @@ import type { LoadSpec } from '@paceline/worker-rpc';
 import type { LoadMessage } from '../host-protocol/messages.js';
 import { ModelTensors } from '../infer/model-tensors.js';
 import type { OnnxOptions } from '../onnx/session-options.js';
+import { ExecuteLimit, type ExecuteLimits } from '../supervision/execute-limit.js';
 
 export class LoadedModel {
   readonly key: string;
   readonly tensors: ModelTensors;
   readonly loadMessage: LoadMessage;
+  /** Learned from the runs of all its instances: one that came back knows what its model takes. */
+  readonly limit: ExecuteLimit;
   /** It was slow or took a host down: no sharing any more. */
   isolated = false;
 
@@ -16,7 +19,9 @@ export class LoadedModel {
     onnx: OnnxOptions,
     /** Whether it may share a host. */
     readonly small: boolean,
+    limits: ExecuteLimits,
   ) {
+    this.limit = new ExecuteLimit(limits);
     this.key = modelKey(spec.model, spec.version, spec.generation);
     this.tensors = new ModelTensors(spec);
     this.loadMessage = {

@@ -16,10 +16,11 @@ import { unanswered } from '../infer/completion.js';
 import { deliver, type ComputeStages } from '../infer/deliver.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
 import { Backoff } from '../supervision/backoff.js';
-import { ExecuteLimit, type ExecuteLimits } from '../supervision/execute-limit.js';
+import type { ExecuteLimits } from '../supervision/execute-limit.js';
 import type { RestartReason, WorkerObserver } from '../supervision/observer.js';
 import { failure, loadInto } from './load-into.js';
 import type { LoadedModel } from './loaded-model.js';
+import { warmUp } from './warm-up.js';
 
 const MOST_BATCHES = 2;
 
@@ -47,7 +48,6 @@ export interface InstanceContext {
 
 export class ModelInstance implements Tenant {
   readonly modelKey: string;
-  readonly #limit: ExecuteLimit;
   readonly #backoff = new Backoff();
   #berth: Berth | undefined;
   #ready = false;
@@ -58,6 +58,7 @@ export class ModelInstance implements Tenant {
   /** When the last batch ended, to know from when on the next one had the host to itself. */
   #freeSinceUs = 0;
   #idleWaiters: (() => void)[] = [];
+  #warmupUs = 0;
 
   constructor(
     readonly id: number,
@@ -68,11 +69,15 @@ export class ModelInstance implements Tenant {
     private readonly sociable = true,
   ) {
     this.modelKey = model.key;
-    this.#limit = new ExecuteLimit(context.limits);
   }
 
   get ready(): boolean {
     return this.#ready;
+  }
+
+  /** What the warmup samples took at the last start, milliseconds. */
+  get warmupMs(): number {
+    return this.#warmupUs / 1000;
   }
 
   /** First start. @throws ServingError with the runtime's text when the model cannot be loaded */
@@ -130,7 +135,7 @@ export class ModelInstance implements Tenant {
     const frame = executeFrame(gathered, { instance: this.id, sequence, slot, flags: host.startFlag, shared: host.shared });
     copies.inBytes += gathered.totalBytes;
     this.#batches += 1;
-    const limitUs = this.#limit.limitUs(gathered.totalBytes);
+    const limitUs = this.model.limit.limitUs(gathered.totalBytes);
     const work = {
       limitUs,
       beginLimitUs: this.context.beginLimitUs + gathered.totalBytes / BYTES_PER_US,
@@ -162,9 +167,13 @@ export class ModelInstance implements Tenant {
     return berth && berth.residentBytes > 0 ? berth.residentBytes / Math.max(1, berth.tenants.size) : undefined;
   }
 
-  #loadInto({ host, pooled }: Berth): Promise<void> {
-    const { loadLimitUs, pooledLoadLimitUs } = this.context;
-    return loadInto(host, this.id, this.model, pooled ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
+  /** Loads and warms up: the instance is ready for requests afterwards. */
+  async #loadInto({ host, pooled }: Berth): Promise<void> {
+    const { clock, copies, limits, loadLimitUs, pooledLoadLimitUs } = this.context;
+    await loadInto(host, this.id, this.model, pooled ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
+    const loadedUs = clock.nowUs();
+    await warmUp(host, this.id, this.model, { limitUs: limits.firstRunLimitUs, copies });
+    this.#warmupUs = clock.nowUs() - loadedUs;
   }
 
   #up(): void {
@@ -242,7 +251,7 @@ export class ModelInstance implements Tenant {
     } catch (error) {
       return this.#complete(batch, 'failed', true, asServingError(error));
     }
-    this.#limit.record(stages.computeInferNs / 1000, inputBytes);
+    this.model.limit.record(stages.computeInferNs / 1000, inputBytes);
     this.#end();
     this.context.onCompletion({ batchId: batch.id, instance: batch.instance, outcome: 'ok', started: true, error: undefined, ...stages });
     if (berth.pooled && stages.computeInferNs > 1000 * this.context.slowRunUs && !this.model.isolated) {
