@@ -66,6 +66,7 @@ function flatten(data: readonly unknown[]): readonly unknown[] {
 function floatOf(value: unknown, index: number, datatype: string): number {
   if (typeof value === 'number') {
     if (value - value === 0) return value;
+    throw new TensorFormatError(`Number too big to be stored in double. (element ${index}, expected ${datatype})`);
   } else if (typeof value === 'bigint') {
     return Number(value);
   } else if (value === 'NaN') {

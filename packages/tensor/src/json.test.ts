@@ -82,7 +82,11 @@ describe('floats', () => {
     }
   });
 
-  test.each(['1e400', 'true', '"nan"', 'null'])('%s is refused', (bad) => {
+  test('a number that no double can hold is called that', () => {
+    expect(() => bytesOf('FP32', '[0,1e400]', 2)).toThrow('Number too big to be stored in double. (element 1, expected FP32)');
+  });
+
+  test.each(['true', '"nan"', 'null'])('%s is refused', (bad) => {
     expect(() => bytesOf('FP32', `[${bad}]`, 1)).toThrow('attempt to access JSON non-number as double (element 0');
   });
 });

@@ -9,15 +9,11 @@ export class ModelDirectory implements ModelCatalog {
   constructor(private readonly records: ModelRecords) {}
 
   resolve(name: string, version: string): ServedModel {
-    const latest = version === '' || version === '-1';
-    if (!latest && !VERSION.test(version)) {
-      throw new ServingError('INVALID_ARGUMENT',
-        `failed to get model version from specified version string '${version}' (details: stol), version should be an integral value > 0`,
-        { reason: 'malformed_version' }); // prettier-ignore
-    }
+    const latest = version === '';
+    if (!latest && !VERSION.test(version)) throw malformedVersion(version);
     const record = this.records.find(name);
     if (record === undefined || record.versions.size === 0) {
-      throw new ServingError('INVALID_ARGUMENT', `Request for unknown model: '${name}' is not found`, { reason: 'unknown_model' });
+      throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' is not found`, { reason: 'unknown_model' });
     }
     if (latest) {
       const newest = this.records.serving(name).at(-1);
@@ -65,4 +61,11 @@ export class ModelDirectory implements ModelCatalog {
     }
     return true;
   }
+}
+
+function malformedVersion(version: string): ServingError {
+  const text = /^-\d+$/.test(version)
+    ? `invalid model version specified '${version}' , version should be an integral value > 0`
+    : `failed to get model version from specified version string '${version}' (details: stol), version should be an integral value > 0`;
+  return new ServingError('INVALID_ARGUMENT', text, { reason: 'malformed_version' });
 }

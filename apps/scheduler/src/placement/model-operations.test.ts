@@ -95,7 +95,6 @@ describe('resolve', () => {
     const m = on.manager();
     await m.load('a', {});
     expect(m.resolve('a', '').version).toBe('10');
-    expect(m.resolve('a', '-1').version).toBe('10');
     expect(m.resolve('a', '2').version).toBe('2');
     const thrown = (name: string, version: string): unknown => {
       try {
@@ -104,11 +103,15 @@ describe('resolve', () => {
         return error;
       }
     };
-    expect(thrown('nosuch', '')).toMatchObject({ code: 'INVALID_ARGUMENT', message: "Request for unknown model: 'nosuch' is not found" });
+    expect(thrown('nosuch', '')).toMatchObject({ code: 'NOT_FOUND', message: "Request for unknown model: 'nosuch' is not found" });
     expect(thrown('a', '3')).toMatchObject({ code: 'NOT_FOUND', message: "Request for unknown model: 'a' version 3 is not found" });
     expect(thrown('a', 'abc')).toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining("specified version string 'abc'"),
+    });
+    expect(thrown('a', '-1')).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: "invalid model version specified '-1' , version should be an integral value > 0",
     });
   });
 });

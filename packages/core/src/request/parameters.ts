@@ -15,9 +15,10 @@ const MAX_UINT64 = 2n ** 64n - 1n;
 function unsigned(name: string, value: ParameterValue): number {
   const whole = typeof value === 'bigint' ? value : typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : undefined;
   if (whole === undefined || whole < 0n || whole > MAX_UINT64) {
+    const found = typeof value === 'string' ? JSON.stringify(value) : String(value);
     throw new ServingError(
       'INVALID_ARGUMENT',
-      `Unable to parse '${name}': attempt to access JSON non-unsigned-integer as unsigned-integer (found ${typeof value} ${String(value)})`,
+      `Unable to parse '${name}': attempt to access JSON non-unsigned-integer as unsigned-integer (found ${found})`,
       {
         reason: 'parameter_invalid',
       },

@@ -232,12 +232,15 @@ describe('parameters', () => {
     expect(readParameters(parameters)).toEqual({ priority, timeoutUs });
   });
 
-  test.each([[{ priority: -1n }], [{ timeout: 1.5 }], [{ timeout: '5' }], [{ priority: true }], [{ priority: 2n ** 64n }]])(
-    '%o is refused',
-    (parameters) => {
-      expect(() => readParameters(parameters)).toThrow('non-unsigned-integer as unsigned-integer');
-    },
-  );
+  test.each([
+    [{ priority: -1n }, '-1'],
+    [{ timeout: 1.5 }, '1.5'],
+    [{ timeout: '5' }, '"5"'],
+    [{ priority: true }, 'true'],
+    [{ priority: 2n ** 64n }, '18446744073709551616'],
+  ])('%o is refused', (parameters, found) => {
+    expect(() => readParameters(parameters)).toThrow(`non-unsigned-integer as unsigned-integer (found ${found})`);
+  });
 
   test('reserved keys are refused', () => {
     expect(() => readParameters({ triton_x: 1n })).toThrow("parameter keys starting with 'triton_' are reserved");
