@@ -1,6 +1,6 @@
 export * from './request/index.js';
 export { configDataType, configDataTypeName, isServedDataType, wireDataType } from './model-config/datatype.js';
-export { FIELD_TABLE, type FieldRule } from './model-config/field-table.js';
+export { FIELD_TABLE, fieldRule, type FieldRule } from './model-config/field-table.js';
 export type { ConfigIssue, ConfigWarning } from './model-config/issue.js';
 export { jsonStates, modelConfigFromJson, modelConfigToJson } from './model-config/json.js';
 export {
@@ -10,7 +10,10 @@ export {
   type FinishedConfig,
   type FinishOptions,
   type Judged,
+  type Prepared,
 } from './model-config/prepare.js';
+export { warmupTensor } from './model-config/warmup-data.js';
+export type { WarmupContent, WarmupInputPlan, WarmupPlan } from './model-config/warmup.js';
 export { mapShape } from './model-config/validate-reshape.js';
 export { selectVersions, type VersionSelection } from './model-config/version-policy.js';
 export { DynamicBatcher, type QueuedRequest } from './batching/dynamic-batcher.js';

@@ -3,14 +3,14 @@
  * files. It judges layout and text only; what a configuration means is decided elsewhere. Every read looks at the disk
  * again, nothing is cached.
  */
-import { readFile, stat } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { ServingError, type ModelFileDescription } from '@paceline/protocol';
 import { MAX_CONFIG_BYTES, parseConfigText, type ConfigText } from './config-text/parse.js';
-import { fingerprintPaths } from './fingerprint.js';
+import { fingerprint, fingerprintPaths } from './fingerprint.js';
 import { describeOnnxFile } from './onnx/describe.js';
 import { safeExistingFile, safeJoin, safeSegment } from './safe-path.js';
-import { folderNames, listFolder, listVersions, type IgnoredEntry } from './scan/listing.js';
+import { folderNames, foldersWithModel, listFolder, listVersions, type FolderEntry, type IgnoredEntry } from './scan/listing.js';
 
 const CONFIG_FILE = 'config.pbtxt';
 const NO_CONFIG = { configText: undefined, path: undefined };
@@ -31,6 +31,16 @@ export interface RepositoryModel {
   readonly ignored: readonly IgnoredEntry[];
   /** Changes when the configuration file does. */
   readonly configFingerprint: string;
+}
+
+/** Fingerprints of the parts of a model; equal as long as nothing has changed. */
+export interface ObservedModel {
+  /** Everything but the version folders. */
+  readonly rest: string;
+  /** By version number. */
+  readonly versions: ReadonlyMap<string, string>;
+  /** When the newest of its files changed, wall-clock milliseconds. */
+  readonly changedMs: number;
 }
 
 export interface RepositoryListing {
@@ -99,7 +109,8 @@ export class LocalModelRepository {
     if (folders.length > 1) {
       throw new ServingError('INVALID_ARGUMENT', 'model appears in two or more repositories', { reason: 'duplicate_model' });
     }
-    const { versions, ignored } = listVersions(name, await listFolder(folder));
+    const entries = await listFolder(folder);
+    const { versions, ignored } = listVersions(name, entries, await foldersWithModel(folder, entries));
     const files = new Set<string>();
     for (const version of versions) for (const entry of await listFolder(join(folder, version))) files.add(entry.name);
     const { configText, path } = options.ignoreConfig === true ? NO_CONFIG : await this.#readConfig(name, folder);
@@ -178,9 +189,67 @@ export class LocalModelRepository {
         'INVALID_ARGUMENT',
         `label file '${filename}' of model '${model.name}' is larger than ${MAX_LABEL_BYTES} bytes`,
       );
-    const lines = (await readFile(path, 'utf8')).split(/\r?\n/);
-    if (lines.at(-1) === '') lines.pop();
+    // Piece by piece: a large file must not hold up the requests of other models.
+    const file = await open(path);
+    const lines: string[] = [];
+    for await (const line of file.readLines()) lines.push(line);
     return lines;
+  }
+
+  /**
+   * The bytes of a file of the model's `warmup` folder.
+   * @param filename from configuration text
+   * @throws ServingError INVALID_ARGUMENT when it is missing, larger than `maxBytes` or leads out of that folder
+   */
+  async warmupFile(model: RepositoryModel, filename: string, maxBytes: number): Promise<Uint8Array> {
+    const folder = join(model.folder, 'warmup');
+    const shown = `warmup data file '${model.name}/warmup/${filename}'`;
+    const path = await safeExistingFile(folder, filename, 'input_data_file');
+    if (path === undefined) throw new ServingError('INVALID_ARGUMENT', `${shown} does not exist`, { reason: 'warmup_data' });
+    const { size } = await stat(path);
+    if (size > maxBytes) {
+      throw new ServingError('INVALID_ARGUMENT', `${shown} has ${size} bytes, at most ${maxBytes} fit`, { reason: 'warmup_data' });
+    }
+    return readFile(path);
+  }
+
+  /**
+   * Every model with fingerprints of its parts, for finding out what has changed. Those of a model in two repositories
+   * are of the first, and change when it is in one again.
+   * @throws ServingError NOT_FOUND naming the root that is no readable folder
+   */
+  async observe(): Promise<Map<string, ObservedModel>> {
+    const { models } = await this.list();
+    const observed = new Map<string, ObservedModel>();
+    for (const name of models) {
+      const model = await this.#observeModel(name).catch(() => undefined);
+      // Gone between the two looks.
+      if (model !== undefined) observed.set(name, model);
+    }
+    return observed;
+  }
+
+  async #observeModel(name: string): Promise<ObservedModel | undefined> {
+    const found: { folder: string; entries: FolderEntry[] }[] = [];
+    for (const root of this.#roots) {
+      const folder = join(root, name);
+      const entries = await listFolder(folder).catch(() => undefined);
+      if (entries !== undefined) found.push({ folder, entries });
+    }
+    const first = found[0];
+    if (first === undefined) return undefined;
+    const { folder, entries } = first;
+    const numbers = new Set(listVersions(name, entries).versions);
+    const others = entries.filter((entry) => !numbers.has(entry.name)).map((entry) => join(folder, entry.name));
+    const rest = await fingerprint(others);
+    let { changedMs } = rest;
+    const versions = new Map<string, string>();
+    for (const version of numbers) {
+      const print = await fingerprint([join(folder, version)]);
+      versions.set(version, print.text);
+      changedMs = Math.max(changedMs, print.changedMs);
+    }
+    return { rest: `${found.length} ${rest.text}`, versions, changedMs };
   }
 
   /** Changes when a file of the version, or one of the given files of the model's folder, does. */

@@ -1,6 +1,6 @@
 /** The model catalog: answers from the records which version takes a request. Texts are Triton's. */
 import { ServingError, type ModelCatalog, type ServedModel } from '@paceline/protocol';
-import { UNLOADED, type ModelRecords } from './model-records.js';
+import { UNLOADED, type ModelRecord, type ModelRecords } from './model-records.js';
 
 /** Versions are folder names: positive decimal numbers of at most 19 digits. */
 const VERSION = /^\d{1,19}$/;
@@ -16,8 +16,7 @@ export class ModelDirectory implements ModelCatalog {
       throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' is not found`, { reason: 'unknown_model' });
     }
     if (latest) {
-      const newest = this.records.serving(name).at(-1);
-      if (newest !== undefined) return newest.served;
+      if (record.latest !== undefined) return record.latest.served;
       throw new ServingError('NOT_FOUND', `Request for unknown model: '${name}' has no available versions`, {
         reason: 'no_available_version',
       });
@@ -48,24 +47,19 @@ export class ModelDirectory implements ModelCatalog {
   }
 
   /**
-   * Every version is ready with at least one instance up; those taken out of service on request do not count. A model
-   * that could not even be read counts if it was wanted from the start: a bad load request must not make the server unready.
+   * Every version that takes requests has an instance that is up, and every model that the server was started for takes
+   * requests, unless it was unloaded on request. Other models do not count before they have come up: a load request must
+   * not make the server unready, neither while it runs nor when it fails.
    */
   allReady(): boolean {
-    for (const { name, versions, failure, required } of this.records.all()) {
-      if (failure !== '' && required && this.records.serving(name).length === 0) return false;
-      for (const { state, reason, serving } of versions.values()) {
-        if (state === 'UNAVAILABLE' && reason === UNLOADED) continue;
-        if (state !== 'READY' || serving === undefined || serving.instances.size === 0) return false;
-      }
+    for (const record of this.records.all()) {
+      for (const { serving } of record.versions.values()) if (serving?.instances.size === 0) return false;
+      if (record.required && record.latest === undefined && !wasUnloaded(record)) return false;
     }
     return true;
   }
 }
 
-function malformedVersion(version: string): ServingError {
-  const text = /^-\d+$/.test(version)
-    ? `invalid model version specified '${version}' , version should be an integral value > 0`
-    : `failed to get model version from specified version string '${version}' (details: stol), version should be an integral value > 0`;
-  return new ServingError('INVALID_ARGUMENT', text, { reason: 'malformed_version' });
+function wasUnloaded({ failure, versions }: ModelRecord): boolean {
+  return failure === '' && [...versions.values()].every(({ state, reason }) => state === 'UNLOADING' || reason === UNLOADED);
 }

@@ -1,5 +1,6 @@
 /** What placement tells about models as it happens, for logs and for the table at start-up. */
 import type { ModelState } from '@paceline/protocol';
+import type { LoadReport } from '@paceline/worker-rpc';
 
 export interface ModelEvent {
   readonly model: string;
@@ -14,6 +15,8 @@ export interface ModelEvent {
   readonly instances: readonly string[];
   /** READY only: time from reading the model to its instances being ready. */
   readonly loadMs: number;
+  /** READY only, of a model with warmup samples. */
+  readonly warmup?: NonNullable<LoadReport['warmup']>;
 }
 
 export type ModelEventListener = (event: ModelEvent) => void;

@@ -7,7 +7,8 @@ import { basename } from 'node:path';
 import type { Clock } from '@paceline/clock';
 import { ServingError, toServingError, type ErrorCode, type ServedModel } from '@paceline/protocol';
 import type { StatisticsRegistry } from '@paceline/telemetry';
-import type { LoadReport, WorkerLink } from '@paceline/worker-rpc';
+import type { LoadReport, LoadSpec, WorkerLink } from '@paceline/worker-rpc';
+import { HeldFiles } from './held-files.js';
 import type { LaneHost } from './lane-host.js';
 import type { ModelEvent, ModelEventListener } from './model-events.js';
 import { UNLOADED, type ModelRecords, type ServingVersion, type VersionRecord } from './model-records.js';
@@ -36,6 +37,7 @@ const CODE_WORDS: Partial<Record<ErrorCode, string>> = {
 };
 
 export class ModelLoader {
+  readonly #retries: number;
   #generation = 0;
 
   constructor(
@@ -43,18 +45,31 @@ export class ModelLoader {
     private readonly records: ModelRecords,
     private readonly limiter: Limiter,
     private readonly emit: ModelEventListener,
-  ) {}
+    /** How often a worker that failed to load a version is asked again. */
+    retries = 0,
+  ) {
+    this.#retries = retries;
+  }
 
   /**
    * Resolves when every selected version is ready and routed; the old ones may still drain, see `drained`.
    * @throws ServingError INVALID_ARGUMENT with the reason of each version that failed
    */
   async apply(model: SourceModel, startedUs: number): Promise<{ drained: Promise<void> }> {
-    if (model.versions.length === 0) {
-      throw new ServingError('INVALID_ARGUMENT',
-        `load failed for model '${model.name}': at least one version must be available under the version policy of model '${model.name}'\n`,
-        { reason: 'no_version_selected' }); // prettier-ignore
+    const files = new HeldFiles(model.release);
+    try {
+      if (model.versions.length === 0) {
+        throw new ServingError('INVALID_ARGUMENT',
+          `load failed for model '${model.name}': at least one version must be available under the version policy of model '${model.name}'\n`,
+          { reason: 'no_version_selected' }); // prettier-ignore
+      }
+      return await this.#apply(model, startedUs, files);
+    } finally {
+      await files.letGo();
     }
+  }
+
+  async #apply(model: SourceModel, startedUs: number, files: HeldFiles): Promise<{ drained: Promise<void> }> {
     const wanted = new Set(model.versions.map(({ version }) => version));
     const changed = model.versions.filter((version) => this.#needsLoad(model.name, version));
     for (const { version } of changed) this.#setState(model.name, version, 'LOADING', '');
@@ -62,7 +77,7 @@ export class ModelLoader {
     const failures = results.filter((result): result is Failed => 'error' in result);
     const started = results.filter((result): result is Started => !('error' in result));
     if (failures.length > 0) throw await this.#giveUp(model.name, started, failures);
-    const old = started.map((start) => this.#route(model, start));
+    const old = started.map((start) => this.#route(model, start, files.hold()));
     const gone = this.records.serving(model.name).filter(({ served }) => !wanted.has(served.version));
     const drained = Promise.all([...old.map((previous) => this.#retire(previous)), ...gone.map((serving) => this.#takeOut(serving))]).then(
       () => undefined,
@@ -89,13 +104,19 @@ export class ModelLoader {
 
   async #start(name: string, version: SourceVersion, startedUs: number): Promise<Started | Failed> {
     if (!version.ok) return { version: version.version, error: version.error };
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await this.#startOnce(name, version, startedUs);
+      if (!('error' in outcome) || attempt >= this.#retries || outcome.error.reason === 'shutting_down') return outcome;
+    }
+  }
+
+  async #startOnce(name: string, version: GoodVersion, startedUs: number): Promise<Started | Failed> {
     this.#generation += 1;
     const generation = this.#generation;
-    const { config, modelPath, inputs, outputs } = version;
+    const { config, modelPath, inputs, outputs, warmup } = version;
+    const spec: LoadSpec = { model: name, version: version.version, generation, config, modelPath, inputs, outputs, warmup };
     try {
-      const report = await this.limiter.run(() =>
-        this.ports.worker.load({ model: name, version: version.version, generation, config, modelPath, inputs, outputs }),
-      );
+      const report = await this.limiter.run(() => this.ports.worker.load(spec));
       return { version, generation, report, loadMs: (this.ports.clock.nowUs() - startedUs) / 1000 };
     } catch (thrown) {
       const error = toServingError(thrown);
@@ -106,7 +127,7 @@ export class ModelLoader {
   }
 
   /** Makes a started version the one that answers. @returns what answered before */
-  #route(model: SourceModel, { version, generation, report, loadMs }: Started): ServingVersion | undefined {
+  #route(model: SourceModel, { version, generation, report, loadMs }: Started, files: HeldFiles): ServingVersion | undefined {
     const { config, inputs, outputs, labels, fingerprint } = version;
     const served: ServedModel = {
       name: model.name,
@@ -125,7 +146,7 @@ export class ModelLoader {
     const previous = record.serving;
     // The lane first: once the catalog names the version, requests may come for it.
     this.ports.lanes.open({ model: model.name, version: version.version, generation, config, inputs, instances });
-    record.serving = { served, generation, fingerprint, instances: new Set(instances) };
+    this.records.setServing(model.name, version.version, { served, generation, fingerprint, instances: new Set(instances), files });
     record.state = 'READY';
     record.reason = '';
     if (this.ports.statistics) this.ports.statistics.forVersion(model.name, version.version).loadDurationMs = loadMs;
@@ -137,6 +158,7 @@ export class ModelLoader {
       warnings: [...model.warnings, ...report.warnings],
       instances: report.instances,
       loadMs,
+      ...(report.warmup === undefined ? {} : { warmup: report.warmup }),
     });
     return previous;
   }
@@ -147,12 +169,13 @@ export class ModelLoader {
     const { name, version } = serving.served;
     await this.ports.lanes.drain(name, version, serving.generation);
     await this.ports.worker.unload(name, version, serving.generation);
+    await serving.files.letGo();
   }
 
   /** Takes a version out of the routing, lets its lane finish, stops its instances. */
   async #takeOut(serving: ServingVersion): Promise<void> {
     const { name, version } = serving.served;
-    this.records.version(name, version).serving = undefined;
+    this.records.setServing(name, version, undefined);
     this.#setState(name, version, 'UNLOADING', '');
     await this.#retire(serving);
     this.#setState(name, version, 'UNAVAILABLE', UNLOADED);

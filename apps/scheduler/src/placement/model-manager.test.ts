@@ -1,6 +1,7 @@
 // Loading: what is told to worker and lanes, in which order, and what is left after failures.
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ServingError, type ServedModel } from '@paceline/protocol';
+import type { SourceModel } from './model-source.js';
 import { flush, gate, PlacementFixture } from './testing/fakes.js';
 
 let on: PlacementFixture;
@@ -201,13 +202,65 @@ describe('load', () => {
     ]);
   });
 
-  test('takes a configuration, and no other parameter', async () => {
+  test('takes a configuration and files, and no other parameter', async () => {
     on.source.set('a', { 1: 'x' });
     const m = on.manager();
     await m.load('a', { config: '{}' });
-    expect(on.source.overrides).toEqual(['{}']);
+    const bytes = Uint8Array.of(1);
+    await m.load('a', { config: '{}', 'file:1/model.onnx': bytes });
+    expect(on.source.requests).toEqual([{ config: '{}' }, { config: '{}', files: new Map([['1/model.onnx', bytes]]) }]);
     await expect(m.load('a', { config: 5n })).rejects.toThrow("load parameter 'config' must be a string, but it is a bigint");
-    await expect(m.load('a', { 'file:1/model.onnx': new Uint8Array() })).rejects.toThrow(/'file:1\/model.onnx' is not served/);
+    await expect(m.load('a', { config: '{}', 'file:1/x': 'text' })).rejects.toThrow("'file:1/x' must be the bytes of a file");
+    await expect(m.load('a', { 'file:1/x': bytes })).rejects.toThrow("load parameter 'file:1/x' needs the parameter 'config' beside it");
     await expect(m.load('a', { other: 'x' })).rejects.toThrow("unrecognized load parameter 'other'.");
+  });
+
+  test('lets go of files of its own when nothing that was loaded from them is left', async () => {
+    const m = on.manager();
+    const released: string[] = [];
+    const bring = async (print: string, versions: readonly string[], fails = false): Promise<void> => {
+      on.source.set('a', Object.fromEntries(versions.map((version) => [version, print])));
+      on.source.models.set('a', { ...(on.source.models.get('a') as SourceModel), release: async () => void released.push(print) });
+      if (fails) on.worker.failures.push(new ServingError('INTERNAL', 'no'));
+      await m.load('a', {}).catch(() => undefined);
+      await flush();
+    };
+    await bring('first', ['1', '2']);
+    await bring('failing', ['1', '2'], true);
+    expect(released).toEqual(['failing']);
+    await bring('second', ['2']);
+    expect(released).toEqual(['failing', 'first']);
+    await m.unload('a', { unloadDependents: false });
+    expect(released).toEqual(['failing', 'first', 'second']);
+    await bring('nothing', []);
+    expect(released.at(-1)).toBe('nothing');
+  });
+
+  test('that fails in the worker is tried again as often as asked', async () => {
+    on.source.set('a', { 1: 'x' });
+    const m = on.manager({ loadRetryCount: 2 });
+    const failure = new ServingError('INTERNAL', 'no');
+    on.worker.failures.push(failure, failure);
+    await m.load('a', {});
+    expect(on.log).toEqual(['load a/1 g1', 'load a/1 g2', 'load a/1 g3', 'open a/1 g3']);
+    on.source.set('b', { 1: 'x' });
+    on.worker.failures.push(failure, failure, failure);
+    await expect(m.load('b', {})).rejects.toThrow(/Internal: no/);
+  });
+
+  test('on request leaves the server ready while it runs and when it fails', async () => {
+    on.source.set('a', { 1: 'x' });
+    on.source.set('b', { 1: 'x' });
+    const m = on.manager({ startupModels: ['a'] });
+    await m.start();
+    on.worker.held.set('b/1', gate());
+    const loading = m.load('b', {});
+    await flush();
+    expect([m.index(false).at(-1)?.state, m.allReady()]).toEqual(['LOADING', true]);
+    on.worker.held.get('b/1')?.fail(new ServingError('INTERNAL', 'no'));
+    await expect(loading).rejects.toThrow();
+    expect([m.index(false).at(-1)?.state, m.allReady()]).toEqual(['UNAVAILABLE', true]);
+    await m.unload('a', { unloadDependents: false });
+    expect(m.allReady()).toBe(true);
   });
 });

@@ -14,14 +14,17 @@ import {
   type ServedModel,
 } from '@paceline/protocol';
 import type { InstanceEvent } from '@paceline/worker-rpc';
+import { readLoadRequest } from './load-request.js';
 import { ModelDirectory } from './model-directory.js';
 import type { ModelEvent, ModelEventListener } from './model-events.js';
 import { ModelLoader, type LoaderPorts } from './model-loader.js';
 import { ModelRecords } from './model-records.js';
-import type { ModelSource } from './model-source.js';
+import type { ModelSource, SourceRequest } from './model-source.js';
 import { Limiter, OperationQueue } from './operation-queue.js';
+import type { PollAction } from './repository-changes.js';
+import { RepositoryPoll } from './repository-poll.js';
 
-export type ControlMode = 'none' | 'explicit';
+export type ControlMode = 'none' | 'poll' | 'explicit';
 
 export interface ModelManagerOptions {
   readonly controlMode: ControlMode;
@@ -29,6 +32,12 @@ export interface ModelManagerOptions {
   readonly startupModels: readonly string[];
   /** Loads that run side by side, Triton's `--model-load-thread-count`. Default 4. */
   readonly loadThreadCount?: number;
+  /** How often a load that failed in the worker is tried again, Triton's `--model-load-retry-count`. Default 0. */
+  readonly loadRetryCount?: number;
+  /** Mode poll: between two looks at the repositories. Default 15 s. */
+  readonly pollIntervalMs?: number;
+  /** Mode poll: told when a repository cannot be read; all that is loaded stays. */
+  readonly onPollFailure?: (error: ServingError) => void;
 }
 
 export interface ModelManagerPorts extends LoaderPorts {
@@ -44,14 +53,15 @@ export interface StartReport {
 
 const ALL_MODELS = '*';
 
+type Action = PollAction | { readonly kind: 'load'; readonly model: string };
+
 export class ModelManager implements ModelCatalog, ModelControl {
   readonly #records = new ModelRecords();
   readonly #directory = new ModelDirectory(this.#records);
   readonly #operations = new OperationQueue();
   readonly #listeners = new Set<ModelEventListener>();
   readonly #loader: ModelLoader;
-  /** Models of the start-up. */
-  readonly #required = new Set<string>();
+  readonly #poll: RepositoryPoll | undefined;
   #started = false;
   #stopping = false;
 
@@ -60,7 +70,13 @@ export class ModelManager implements ModelCatalog, ModelControl {
     private readonly options: ModelManagerOptions,
   ) {
     const limiter = new Limiter(options.loadThreadCount ?? 4);
-    this.#loader = new ModelLoader(ports, this.#records, limiter, (event) => this.#emit(event));
+    this.#loader = new ModelLoader(ports, this.#records, limiter, (event) => this.#emit(event), options.loadRetryCount);
+    if (options.controlMode !== 'poll') return;
+    this.#poll = new RepositoryPoll(ports.source, ports.clock, {
+      intervalUs: 1000 * (options.pollIntervalMs ?? 15_000),
+      onActions: (actions) => void this.#carryOut(actions),
+      onFailure: (error) => options.onPollFailure?.(error),
+    });
   }
 
   /**
@@ -70,18 +86,28 @@ export class ModelManager implements ModelCatalog, ModelControl {
    */
   async start(): Promise<StartReport> {
     const warnings = await this.ports.source.open();
-    const names = this.#startupNames();
-    for (const name of names) this.#required.add(name);
-    const models = await Promise.all(
-      names.map((model) => this.#load(model, undefined).then(() => undefined, toServingError).then((error) => ({ model, error }))),
-    ); // prettier-ignore
+    const actions = this.#poll ? await this.#poll.first() : this.#startupNames().map((model) => ({ kind: 'load', model }) as const);
+    for (const { model } of actions) this.#records.of(model).required = true;
+    const models = await this.#carryOut(actions);
     this.#started = true;
+    this.#poll?.start();
     return { models, warnings };
+  }
+
+  /** Side by side; never rejects for a model. */
+  #carryOut(actions: readonly Action[]): Promise<StartReport['models']> {
+    const outcomes = actions.map(async (action) => {
+      const { model } = action;
+      const request = 'versions' in action ? { versions: action.versions } : {};
+      const done = action.kind === 'load' ? this.#load(model, request) : this.#unload(model);
+      return { model, error: await done.then(() => undefined, toServingError) };
+    });
+    return Promise.all(outcomes);
   }
 
   #startupNames(): readonly string[] {
     const { controlMode, startupModels } = this.options;
-    if (controlMode === 'none') return this.ports.source.names();
+    if (controlMode !== 'explicit') return this.ports.source.names();
     if (!startupModels.includes(ALL_MODELS)) return [...new Set(startupModels)];
     if (startupModels.length > 1) {
       throw new ServingError('INVALID_ARGUMENT', "Wildcard model name '*' must be the ONLY startup model if specified at all.", {
@@ -94,8 +120,9 @@ export class ModelManager implements ModelCatalog, ModelControl {
   /** Takes every model out of service and resolves when all lanes are drained. Later loads are refused. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#poll?.stop();
     const names = [...this.#records.all()].map(({ name }) => name);
-    await Promise.all(names.map((name) => this.#operations.run(name, () => this.#loader.unload(name))));
+    await Promise.all(names.map((name) => this.#unload(name)));
   }
 
   /** @returns a function that ends the subscription */
@@ -128,8 +155,18 @@ export class ModelManager implements ModelCatalog, ModelControl {
     return this.#directory.served();
   }
 
+  /** Whether the loads of the start-up have ended, well or not. */
+  get started(): boolean {
+    return this.#started && !this.#stopping;
+  }
+
+  /** The version that takes requests under that number, if there is one. */
+  find(name: string, version: string): ServedModel | undefined {
+    return this.#records.find(name)?.versions.get(version)?.serving?.served;
+  }
+
   allReady(): boolean {
-    return this.#started && !this.#stopping && this.#directory.allReady();
+    return this.started && this.#directory.allReady();
   }
 
   index(readyOnly: boolean): readonly ModelIndexEntry[] {
@@ -138,12 +175,16 @@ export class ModelManager implements ModelCatalog, ModelControl {
 
   async load(name: string, parameters: Readonly<Record<string, LoadParameter>>): Promise<void> {
     this.#requireExplicit();
-    await this.#load(name, configOverride(parameters));
+    await this.#load(name, readLoadRequest(parameters));
   }
 
   async unload(name: string, _options: { readonly unloadDependents: boolean }): Promise<void> {
     this.#requireExplicit();
-    await this.#operations.run(name, () => this.#loader.unload(name));
+    await this.#unload(name);
+  }
+
+  #unload(name: string): Promise<void> {
+    return this.#operations.run(name, () => this.#loader.unload(name));
   }
 
   #requireExplicit(): void {
@@ -152,10 +193,10 @@ export class ModelManager implements ModelCatalog, ModelControl {
   }
 
   /** Resolves when the model is ready; the next operation on it also waits for the old versions to drain. */
-  #load(name: string, override: string | undefined): Promise<void> {
+  #load(name: string, request: SourceRequest): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       const operation = async (): Promise<void> => {
-        const { drained } = await this.#bring(name, override);
+        const { drained } = await this.#bring(name, request);
         resolve();
         await drained;
       };
@@ -163,11 +204,11 @@ export class ModelManager implements ModelCatalog, ModelControl {
     });
   }
 
-  async #bring(name: string, override: string | undefined): Promise<{ drained: Promise<void> }> {
+  async #bring(name: string, request: SourceRequest): Promise<{ drained: Promise<void> }> {
     if (this.#stopping) throw new ServingError('UNAVAILABLE', 'the server is shutting down', { reason: 'shutting_down' });
     const startedUs = this.ports.clock.nowUs();
     try {
-      const model = await this.ports.source.read(name, override);
+      const model = await this.ports.source.read(name, request);
       if (model === undefined) {
         throw new ServingError('NOT_FOUND', 'no model repository has a folder of that name', { reason: 'unknown_model' });
       }
@@ -184,11 +225,7 @@ export class ModelManager implements ModelCatalog, ModelControl {
     if (error.reason === 'load_failed') return error;
     const unknown = error.reason === 'unknown_model' || error.reason === 'unsafe_name';
     // A name that no repository has must not stay in the index, unless the server was started for it.
-    if (!unknown || this.#required.has(name)) {
-      const record = this.#records.of(name);
-      record.failure = error.message.trimEnd();
-      record.required = this.#required.has(name);
-    }
+    if (!unknown || this.#records.find(name)?.required === true) this.#records.of(name).failure = error.message.trimEnd();
     this.#emit({
       model: name,
       version: undefined,
@@ -199,7 +236,8 @@ export class ModelManager implements ModelCatalog, ModelControl {
       loadMs: 0,
     });
     if (error.reason === 'no_version_selected' || error.reason === 'shutting_down') return error;
-    const code = error.code === 'INTERNAL' ? 'INTERNAL' : 'INVALID_ARGUMENT';
+    const ours = error.code === 'INTERNAL' || error.code === 'UNAVAILABLE';
+    const code = ours ? error.code : 'INVALID_ARGUMENT';
     return new ServingError(code, `failed to load '${name}', failed to poll from model repository: ${error.message}`, {
       reason: error.reason,
       cause: error,
@@ -209,26 +247,4 @@ export class ModelManager implements ModelCatalog, ModelControl {
   #emit(event: ModelEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
-}
-
-/** The `config` parameter of a load. @throws ServingError INVALID_ARGUMENT for any other parameter */
-function configOverride(parameters: Readonly<Record<string, LoadParameter>>): string | undefined {
-  let config: string | undefined;
-  for (const [key, value] of Object.entries(parameters)) {
-    if (key === 'config') {
-      if (typeof value !== 'string') {
-        throw new ServingError('INVALID_ARGUMENT', `load parameter 'config' must be a string, but it is a ${typeof value}`, {
-          reason: 'load_parameter',
-        });
-      }
-      config = value;
-    } else if (key.startsWith('file:')) {
-      throw new ServingError('INVALID_ARGUMENT', `load parameter '${key}' is not served: model files come from the model repository only`, {
-        reason: 'load_parameter',
-      });
-    } else {
-      throw new ServingError('INVALID_ARGUMENT', `unrecognized load parameter '${key}'.`, { reason: 'load_parameter' });
-    }
-  }
-  return config;
 }

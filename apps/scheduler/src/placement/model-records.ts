@@ -3,6 +3,7 @@
  * model manager writes it, the catalog and the index read it.
  */
 import type { ModelIndexEntry, ModelState, ServedModel } from '@paceline/protocol';
+import type { HeldFiles } from './held-files.js';
 
 /** One load of a version that takes requests. */
 export interface ServingVersion {
@@ -11,19 +12,24 @@ export interface ServingVersion {
   readonly fingerprint: string;
   /** Instances that are up now; empty while all of them are being replaced. */
   readonly instances: Set<string>;
+  /** What it was loaded from; given back when its instances are gone. */
+  readonly files: HeldFiles;
 }
 
 export interface VersionRecord {
   readonly version: string;
   state: ModelState;
   reason: string;
-  /** Set while requests are routed to it, also during a reload. */
+  /** Set while requests are routed to it, also during a reload; changed by {@link ModelRecords.setServing} alone. */
   serving: ServingVersion | undefined;
 }
 
 export interface ModelRecord {
   readonly name: string;
+  /** Ascending by number. */
   readonly versions: Map<string, VersionRecord>;
+  /** The highest version that takes requests: every request without a version asks for it. */
+  latest: ServingVersion | undefined;
   /** Why the last load failed before it came to any version; "" if it did not. */
   failure: string;
   /** Whether the server was started to serve it, so that it is not ready without it. */
@@ -46,7 +52,7 @@ export class ModelRecords {
   of(name: string): ModelRecord {
     let record = this.#models.get(name);
     if (record === undefined) {
-      record = { name, versions: new Map(), failure: '', required: false };
+      record = { name, versions: new Map(), latest: undefined, failure: '', required: false };
       this.#models.set(name, record);
     }
     return record;
@@ -57,7 +63,9 @@ export class ModelRecords {
     let record = versions.get(version);
     if (record === undefined) {
       record = { version, state: 'UNKNOWN', reason: '', serving: undefined };
-      versions.set(version, record);
+      const ascending = [...versions.values(), record].sort((a, b) => byNumber(a.version, b.version));
+      versions.clear();
+      for (const each of ascending) versions.set(each.version, each);
     }
     return record;
   }
@@ -66,23 +74,28 @@ export class ModelRecords {
     return this.#models.values();
   }
 
+  /** Routes the version's requests to `serving`, or to nobody. */
+  setServing(name: string, version: string, serving: ServingVersion | undefined): void {
+    this.version(name, version).serving = serving;
+    this.of(name).latest = this.serving(name).at(-1);
+  }
+
   /** Versions of `name` that take requests, ascending. */
   serving(name: string): ServingVersion[] {
     const versions = [...(this.#models.get(name)?.versions.values() ?? [])];
-    return versions.sort((a, b) => byNumber(a.version, b.version)).flatMap(({ serving }) => (serving === undefined ? [] : [serving]));
+    return versions.flatMap(({ serving }) => (serving === undefined ? [] : [serving]));
   }
 
   /** The repository index: every name of `repository` and of the records, sorted. */
   index(repository: readonly string[], readyOnly: boolean): ModelIndexEntry[] {
+    const present = new Set(repository);
     const names = [...new Set([...repository, ...this.#models.keys()])].sort();
-    return names.flatMap((name) => this.#indexOf(name, repository.includes(name), readyOnly));
+    return names.flatMap((name) => this.#indexOf(name, present.has(name), readyOnly));
   }
 
   #indexOf(name: string, present: boolean, readyOnly: boolean): ModelIndexEntry[] {
     const record = this.#models.get(name);
-    const entries: ModelIndexEntry[] = [...(record?.versions.values() ?? [])]
-      .sort((a, b) => byNumber(a.version, b.version))
-      .map(({ version, state, reason }) => (reason === '' ? { name, version, state } : { name, version, state, reason }));
+    const entries: ModelIndexEntry[] = [...(record?.versions.values() ?? [])].map(({ version, state, reason }) => (reason === '' ? { name, version, state } : { name, version, state, reason }));
     if (readyOnly) return entries.filter((entry) => entry.state === 'READY');
     const failure = record?.failure ?? '';
     // What still serves after a failed reload speaks for itself.

@@ -4,6 +4,7 @@
  */
 import type { ServingError, TensorSpec } from '@paceline/protocol';
 import type { ModelConfig } from '@paceline/protocol/model-config';
+import type { WarmupSample } from '@paceline/worker-rpc';
 
 /** One version that the model's version policy selects. */
 export type SourceVersion = {
@@ -18,6 +19,7 @@ export type SourceVersion = {
       readonly inputs: readonly TensorSpec[];
       readonly outputs: readonly TensorSpec[];
       readonly labels: ReadonlyMap<string, readonly string[]>;
+      readonly warmup: readonly WarmupSample[];
     }
   | { readonly ok: false; readonly error: ServingError }
 );
@@ -28,6 +30,28 @@ export interface SourceModel {
   readonly versions: readonly SourceVersion[];
   /** Fields without effect, entries of the folder that are ignored, versions asked for and absent; one text each. */
   readonly warnings: readonly string[];
+  /** Given where the files are this load's own: called once nothing that was loaded from them is left. Never rejects. */
+  readonly release?: () => Promise<void>;
+}
+
+/** What a load asks for, beside the name. */
+export interface SourceRequest {
+  /** JSON form of a configuration that replaces the model's own for this load. */
+  readonly config?: string;
+  /** Files by path below the model's folder, e.g. `1/model.onnx`: the model then consists of these alone. Needs `config`. */
+  readonly files?: ReadonlyMap<string, Uint8Array>;
+  /** Versions that count as present; default all. */
+  readonly versions?: ReadonlySet<string>;
+}
+
+/** A model as it lies there at one moment; two are compared to see what has changed. */
+export interface Observation {
+  /** Of everything but the versions: configuration, labels, warmup data. */
+  readonly rest: string;
+  /** Per version folder. */
+  readonly versions: ReadonlyMap<string, string>;
+  /** When the newest of its files changed last, wall-clock milliseconds. */
+  readonly changedMs: number;
 }
 
 export interface ModelSource {
@@ -40,9 +64,13 @@ export interface ModelSource {
   /** Names of all models there are, sorted. Reads the top folders only. */
   names(): readonly string[];
   /**
-   * @param configOverride JSON form of a configuration that replaces the model's own for this load
    * @returns undefined where there is no such model
    * @throws ServingError when the model as a whole cannot be read: bad name, bad configuration, two repositories
    */
-  read(name: string, configOverride: string | undefined): Promise<SourceModel | undefined>;
+  read(name: string, request: SourceRequest): Promise<SourceModel | undefined>;
+  /**
+   * All models by name, by sizes and times of their files.
+   * @throws ServingError NOT_FOUND when a repository cannot be read: nobody can tell then which models are gone
+   */
+  observe(): Promise<ReadonlyMap<string, Observation>>;
 }

@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(() => disk.remove());
 
 async function read(name: string, override?: string): Promise<SourceModel> {
-  const model = await source.read(name, override);
+  const model = await source.read(name, override === undefined ? {} : { config: override });
   if (model === undefined) throw new Error(`no model ${name}`);
   return model;
 }
@@ -74,14 +74,14 @@ describe('reading', () => {
   });
 
   test('nothing where there is no such model', async () => {
-    expect(await source.read('nosuch', undefined)).toBeUndefined();
+    expect(await source.read('nosuch', {})).toBeUndefined();
   });
 });
 
 describe('faults', () => {
   test('of the text alone throw, all together, each with its place and a hint', async () => {
     writeModelRepository(disk.root, [{ name: 'bad', config: 'name: "other"\nmax_batch_size: -1\n', versions: { 1: onnx } }]);
-    await expect(source.read('bad', undefined)).rejects.toMatchObject({
+    await expect(source.read('bad', {})).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message:
         "expected 'name' to be 'bad', the name of the model's folder, but it is 'other' (rename the folder, or leave the name out) [bad/config.pbtxt:1:1 name]; " +
@@ -120,7 +120,7 @@ describe('faults', () => {
       { name: 'a', versions: { 1: Uint8Array.of(1) } },
       { name: 'b', config: 'x', versions: { 1: onnx } },
     ]);
-    const texts = [errorOf(only(await read('a'))), await source.read('b', undefined).then(() => '', (error: Error) => error.message)]; // prettier-ignore
+    const texts = [errorOf(only(await read('a'))), await source.read('b', {}).then(() => '', (error: Error) => error.message)]; // prettier-ignore
     for (const text of texts) expect(text).not.toContain(disk.root);
   });
 });
@@ -130,14 +130,14 @@ describe('a configuration given with the load', () => {
     writeModelRepository(disk.root, [{ name: 'm', config: 'broken {', versions: { 1: scale(2), 2: scale(3) } }]);
     const model = await read('m', '{"max_batch_size": 2, "version_policy": {"all": {}}}');
     expect(model.versions.map((version) => version.ok && version.config.maxBatchSize)).toEqual([2, 2]);
-    await expect(source.read('m', '{"max_batch_size": -2}')).rejects.toThrow(
+    await expect(source.read('m', { config: '{"max_batch_size": -2}' })).rejects.toThrow(
       "'max_batch_size' must be non-negative value for m (found -2) [max_batch_size]",
     );
   });
 
   test.each(['x', '', '{"foo": 1}', '[]'])('%j is refused', async (text) => {
     writeModelRepository(disk.root, [{ name: 'm', versions: { 1: onnx } }]);
-    await expect(source.read('m', text)).rejects.toMatchObject({
+    await expect(source.read('m', { config: text })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining("'config' is no model configuration in JSON"),
     });

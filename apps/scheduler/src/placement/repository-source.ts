@@ -1,25 +1,28 @@
-/** The model source over local model repositories: joins what lies on disk with the rules of configurations. */
-import {
-  finishConfig,
-  jsonStates,
-  modelConfigFromJson,
-  prepareConfig,
-  selectVersions,
-  type ConfigIssue,
-  type FinishOptions,
-} from '@paceline/core';
-import type { ConfigText, IgnoredEntry, LocalModelRepository, RepositoryModel } from '@paceline/model-repository';
+/**
+ * The model source over local model repositories: joins what lies on disk with the rules of configurations. `read` is for
+ * loading and gives up a model that cannot be served; `inspect` is for its author and tells everything that is wrong.
+ */
+import { finishConfig, jsonStates, modelConfigFromJson, prepareConfig, selectVersions, type FinishOptions, type Prepared } from '@paceline/core';
+import { ConfigSyntaxError, LocalModelRepository, type ConfigText, type RepositoryModel } from '@paceline/model-repository';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { ModelConfig } from '@paceline/protocol/model-config';
-import { formatIssues, formatWarnings } from './config-report.js';
-import type { ModelSource, SourceModel, SourceVersion } from './model-source.js';
+import { findingOf, formatFinding, ignoredFinding, InvalidConfigError, plainFinding, type Finding } from './config-report.js';
+import type { ModelSource, Observation, SourceModel, SourceRequest, SourceVersion } from './model-source.js';
+import { Limiter } from './operation-queue.js';
+import { layOutFiles, type UploadedRepository } from './uploaded-files.js';
+import { readWarmup } from './warmup-samples.js';
 
 export interface RepositorySourceOptions {
   /** Batch size of models that can batch and state none. Default 4, as Triton's. */
   readonly defaultMaxBatchSize?: number;
   /** Instances of a CPU group without a count. Default 2, as Triton's ONNX Runtime backend. */
   readonly cpuInstanceCount?: number;
+  /** False: configurations stand as written, and each model needs one. Default true. */
+  readonly autoComplete?: boolean;
 }
+
+/** Models read side by side: more would only hold more files open. */
+const READERS = 8;
 
 /** A configuration as its author wrote it: the file of the model, or the JSON of a load request. */
 interface Written {
@@ -29,8 +32,12 @@ interface Written {
   readonly statesMaxBatchSize: boolean;
 }
 
-function refusal(issues: readonly ConfigIssue[], text: ConfigText | undefined): ServingError {
-  return new ServingError('INVALID_ARGUMENT', formatIssues(issues, text), { reason: 'invalid_model_config' });
+/** What the author of a model should know of it. */
+export interface Inspection {
+  readonly errors: readonly Finding[];
+  readonly warnings: readonly Finding[];
+  /** Selected versions that could be loaded, with their final configurations. */
+  readonly good: readonly (SourceVersion & { readonly ok: true })[];
 }
 
 function writtenAsJson(json: string): Written {
@@ -50,87 +57,175 @@ function writtenAsJson(json: string): Written {
   }
 }
 
-function formatIgnored({ entry, reason }: IgnoredEntry): string {
-  return `'${entry}' is ignored: ${reason}`;
-}
-
 export class RepositoryModelSource implements ModelSource {
   readonly #options: Required<RepositorySourceOptions>;
+  readonly #readers = new Limiter(READERS);
 
   constructor(
     private readonly repository: LocalModelRepository,
     options: RepositorySourceOptions = {},
   ) {
-    this.#options = { defaultMaxBatchSize: 4, cpuInstanceCount: 2, ...options };
+    this.#options = { defaultMaxBatchSize: 4, cpuInstanceCount: 2, autoComplete: true, ...options };
   }
 
   async open(): Promise<readonly string[]> {
-    const { ignored } = await this.repository.list();
-    return ignored.map(formatIgnored);
+    return (await this.entries()).map(formatFinding);
+  }
+
+  /** Entries of the repositories that are ignored. @throws ServingError NOT_FOUND when a repository cannot be read */
+  async entries(): Promise<readonly Finding[]> {
+    return (await this.repository.list()).ignored.map(ignoredFinding);
   }
 
   names(): readonly string[] {
     return this.repository.names();
   }
 
-  async read(name: string, configOverride: string | undefined): Promise<SourceModel | undefined> {
-    const model = await this.repository.read(name, { ignoreConfig: configOverride !== undefined });
+  observe(): Promise<ReadonlyMap<string, Observation>> {
+    return this.repository.observe();
+  }
+
+  read(name: string, request: SourceRequest): Promise<SourceModel | undefined> {
+    return this.#readers.run(async () => {
+      if (request.files === undefined || request.files.size === 0) return this.#read(this.repository, name, request);
+      return this.#readUploaded(name, request, await layOutFiles(name, request.files));
+    });
+  }
+
+  async #readUploaded(name: string, request: SourceRequest, uploaded: UploadedRepository): Promise<SourceModel | undefined> {
+    try {
+      const model = await this.#read(new LocalModelRepository({ roots: [uploaded.root] }), name, request);
+      return model && { ...model, release: () => uploaded.remove() };
+    } catch (error) {
+      await uploaded.remove();
+      throw error;
+    }
+  }
+
+  async #read(repository: LocalModelRepository, name: string, request: SourceRequest): Promise<SourceModel | undefined> {
+    const model = await repository.read(name, { ignoreConfig: request.config !== undefined });
     if (model === undefined) return undefined;
-    const written: Written =
-      configOverride === undefined
-        ? {
-            config: model.configText?.config,
-            text: model.configText,
-            fingerprint: model.configFingerprint,
-            statesMaxBatchSize: model.configText?.states('max_batch_size') ?? false,
-          }
-        : writtenAsJson(configOverride);
-    const prepared = prepareConfig({ model: name, config: written.config, files: model.files });
-    if (!prepared.ok) throw refusal(prepared.issues, written.text);
-    const { selected, absent } = selectVersions(prepared.config.versionPolicy, model.versions);
+    const written = this.#written(model, request.config);
+    const prepared = this.#prepare(model, written);
+    if (prepared.issues.length > 0) throw new InvalidConfigError(prepared.issues.map((issue) => findingOf(issue, written.text)));
+    const { versions, warnings } = await this.#versions(repository, model, written, prepared, request.versions);
+    return { name, versions, warnings: warnings.map(formatFinding) };
+  }
+
+  /**
+   * Everything that is wrong with a model, not only what a load would stumble over first. Never rejects.
+   * @returns an empty one where there is no such model
+   */
+  async inspect(name: string): Promise<Inspection> {
+    try {
+      const model = await this.repository.read(name);
+      if (model === undefined) return { errors: [], warnings: [], good: [] };
+      const written = this.#written(model, undefined);
+      const prepared = this.#prepare(model, written);
+      const { versions, warnings } = await this.#versions(this.repository, model, written, prepared, undefined);
+      const errors = prepared.issues.map((issue) => findingOf(issue, written.text));
+      if (versions.length === 0) {
+        errors.push(plainFinding(`at least one version must be available under the version policy of model '${name}'`));
+      }
+      for (const version of versions) if (!version.ok) errors.push(...findingsOfError(version.error));
+      return { errors, warnings, good: versions.filter((version): version is SourceVersion & { ok: true } => version.ok) };
+    } catch (thrown) {
+      return { errors: findingsOfError(thrown), warnings: [], good: [] };
+    }
+  }
+
+  #written(model: RepositoryModel, override: string | undefined): Written {
+    if (override !== undefined) return writtenAsJson(override);
+    const { configText } = model;
     return {
-      name,
-      versions: await Promise.all(selected.map((version) => this.#version(model, version, prepared.config, written))),
+      config: configText?.config,
+      text: configText,
+      fingerprint: model.configFingerprint,
+      statesMaxBatchSize: configText?.states('max_batch_size') ?? false,
+    };
+  }
+
+  #prepare(model: RepositoryModel, { config }: Written): Prepared {
+    return prepareConfig({ model: model.name, config, files: model.files, autoComplete: this.#options.autoComplete });
+  }
+
+  async #versions(
+    repository: LocalModelRepository,
+    model: RepositoryModel,
+    written: Written,
+    prepared: Prepared,
+    present: ReadonlySet<string> | undefined,
+  ): Promise<{ versions: SourceVersion[]; warnings: Finding[] }> {
+    const available = present === undefined ? model.versions : model.versions.filter((version) => present.has(version));
+    const { selected, absent } = selectVersions(prepared.config.versionPolicy, available);
+    return {
+      versions: await Promise.all(selected.map((version) => this.#version(repository, model, version, prepared.config, written))),
       warnings: [
-        ...formatWarnings(prepared.warnings, written.text),
-        ...model.ignored.map(formatIgnored),
-        ...absent.map((version) => `version ${version} is specified for model '${name}', but the version directory is not present`),
+        ...prepared.warnings.map((warning) => findingOf(warning, written.text)),
+        ...model.ignored.map(ignoredFinding),
+        ...absent.map((version) => plainFinding(`version ${version} is specified for model '${model.name}', but the version directory is not present`)),
       ],
     };
   }
 
-  async #version(model: RepositoryModel, version: string, prepared: ModelConfig, written: Written): Promise<SourceVersion> {
-    const labelFiles = prepared.output.map((output) => output.labelFilename).filter((file) => file !== '');
-    const fingerprint = `${written.fingerprint}\n${await this.repository.versionFingerprint(model, version, labelFiles)}`;
+  async #version(
+    repository: LocalModelRepository,
+    model: RepositoryModel,
+    version: string,
+    prepared: ModelConfig,
+    written: Written,
+  ): Promise<SourceVersion> {
+    const print = await repository.versionFingerprint(model, version, companionFiles(prepared));
+    const fingerprint = `${written.fingerprint}\n${print}`;
     try {
       const options: FinishOptions = { ...this.#options, maxBatchSizeStated: written.statesMaxBatchSize };
       // A backend that is not served has no file this server could read.
-      const modelPath =
-        prepared.backend === 'onnxruntime' ? await this.repository.modelFile(model, version, prepared.defaultModelFilename) : '';
-      const file = modelPath === '' ? undefined : await this.repository.describe(model, version, modelPath);
+      const modelPath = prepared.backend === 'onnxruntime' ? await repository.modelFile(model, version, prepared.defaultModelFilename) : '';
+      const file = modelPath === '' ? undefined : await repository.describe(model, version, modelPath);
       const finished = finishConfig(prepared, file, options);
-      if (!finished.ok) throw refusal(finished.issues, written.text);
-      const labels = await this.#labels(model, finished.config);
-      return {
-        version,
-        fingerprint,
-        ok: true,
-        modelPath,
-        labels,
-        config: finished.config,
-        inputs: finished.inputs,
-        outputs: finished.outputs,
-      };
+      if (!finished.ok) throw new InvalidConfigError(finished.issues.map((issue) => findingOf(issue, written.text)));
+      const { config, inputs, outputs } = finished;
+      const labels = await readLabels(repository, model, config);
+      const warmup = await readWarmup(repository, model, finished.warmup);
+      return { version, fingerprint, ok: true, modelPath, labels, config, inputs, outputs, warmup };
     } catch (error) {
       return { version, fingerprint, ok: false, error: toServingError(error) };
     }
   }
+}
 
-  async #labels(model: RepositoryModel, config: ModelConfig): Promise<ReadonlyMap<string, readonly string[]>> {
-    const labels = new Map<string, readonly string[]>();
-    for (const { name, labelFilename } of config.output) {
-      if (labelFilename !== '') labels.set(name, await this.repository.labels(model, labelFilename));
-    }
-    return labels;
+/** Files outside the version folders that a version is made of. */
+function companionFiles(config: ModelConfig): string[] {
+  const labels = config.output.map((output) => output.labelFilename).filter((file) => file !== '');
+  return config.modelWarmup.length > 0 ? [...labels, 'warmup'] : labels;
+}
+
+async function readLabels(
+  repository: LocalModelRepository,
+  model: RepositoryModel,
+  config: ModelConfig,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const labels = new Map<string, readonly string[]>();
+  for (const { name, labelFilename } of config.output) {
+    if (labelFilename !== '') labels.set(name, await repository.labels(model, labelFilename));
   }
+  return labels;
+}
+
+function findingsOfError(thrown: unknown): Finding[] {
+  if (thrown instanceof InvalidConfigError) return [...thrown.findings];
+  if (thrown instanceof ConfigSyntaxError && thrown.faults.length > 0) {
+    const { file } = thrown;
+    return thrown.faults.map(({ line, column, path, expected, found, hint }) => ({
+      file,
+      line,
+      column,
+      field: path,
+      message: `expected ${expected}, found ${found}`,
+      expected,
+      found,
+      hint,
+    }));
+  }
+  return [plainFinding(toServingError(thrown).message)];
 }

@@ -88,7 +88,6 @@ describe('checkFields', () => {
     ['optimization { input_pinned_memory { enable: false } }', 'optimization.input_pinned_memory'],
     ['optimization { gather_kernel_buffer_threshold: 8 }', 'optimization.gather_kernel_buffer_threshold'],
     ['cc_model_filenames { key: "7.5" value: "x" }', 'cc_model_filenames'],
-    ['model_warmup { name: "w" }', 'model_warmup'],
     ['model_metrics { }', 'model_metrics'],
     ['instance_group { host_policy: "p" }', 'instance_group[0].host_policy'],
   ])('%s is accepted with one warning', (text, path) => {

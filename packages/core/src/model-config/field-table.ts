@@ -24,7 +24,6 @@ const noSequences = refused('sequence batching is not served');
 const noEnsembles = refused('ensembles are not served');
 const noRagged = refused('ragged batching is not served');
 const noAgents = refused('repository agents are not served');
-const noWarmup = hint('warmup samples are not run; the first requests take longer');
 
 /** Keyed by message name without the package, then by the field's name in the .proto. */
 export const FIELD_TABLE: Readonly<Record<string, MessageRules>> = {
@@ -45,7 +44,7 @@ export const FIELD_TABLE: Readonly<Record<string, MessageRules>> = {
       sequence_batching: noSequences,
       parameters: served,
       ensemble_scheduling: noEnsembles,
-      model_warmup: noWarmup,
+      model_warmup: served,
       backend: served,
       model_operations: refused('custom operator libraries are not loaded'),
       model_transaction_policy: served,
@@ -153,8 +152,10 @@ export const FIELD_TABLE: Readonly<Record<string, MessageRules>> = {
   ModelEnsembling: noEnsembles,
   'ModelEnsembling.Step': noEnsembles,
   ModelParameter: { fields: { string_value: served } },
-  ModelWarmup: noWarmup,
-  'ModelWarmup.Input': noWarmup,
+  ModelWarmup: { fields: { name: served, batch_size: served, inputs: served, count: served } },
+  'ModelWarmup.Input': {
+    fields: { data_type: served, dims: served, zero_data: served, random_data: served, input_data_file: served },
+  },
   ModelOperations: refused('custom operator libraries are not loaded'),
   ModelTransactionPolicy: { fields: { decoupled: refused('decoupled models are not served') } },
   ModelRepositoryAgents: noAgents,

@@ -19,7 +19,7 @@ describe('name, backend and platform', () => {
       config: fromText(ModelConfigSchema, 'default_model_filename: "rec.onnx"'),
       files: ['rec.onnx'],
     });
-    expect(prepared).toMatchObject({ ok: true, config: { backend: 'onnxruntime', defaultModelFilename: 'rec.onnx' } });
+    expect(prepared).toMatchObject({ issues: [], config: { backend: 'onnxruntime', defaultModelFilename: 'rec.onnx' } });
   });
 
   test('the configuration as written is left alone', () => {

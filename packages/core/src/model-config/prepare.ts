@@ -16,6 +16,7 @@ import { normaliseConfig, normaliseInstanceGroups, type InstanceDefaults } from 
 import { checkReshapes } from './validate-reshape.js';
 import { checkInstanceGroups, checkScheduling } from './validate-scheduling.js';
 import { checkTensors } from './validate-tensors.js';
+import { planWarmup, type WarmupPlan } from './warmup.js';
 
 export type Judged<T> = ({ readonly ok: true } & T) | { readonly ok: false; readonly issues: readonly ConfigIssue[] };
 
@@ -26,26 +27,45 @@ export interface ConfigSource {
   readonly config: ModelConfig | undefined;
   /** Names of the entries of the version folders, any version, without duplicates. */
   readonly files: readonly string[];
+  /** False: nothing is completed from the model file, so that there must be a configuration. */
+  readonly autoComplete?: boolean;
+}
+
+/** The outcome of stage one. */
+export interface Prepared {
+  /** As far as it could be prepared: fit for stage two where there is no issue, or to look for further issues. */
+  readonly config: ModelConfig;
+  readonly issues: readonly ConfigIssue[];
+  readonly warnings: readonly ConfigWarning[];
 }
 
 /** Stage one. The issues' paths refer to the configuration as written. */
-export function prepareConfig(source: ConfigSource): Judged<{ config: ModelConfig; warnings: readonly ConfigWarning[] }> {
+export function prepareConfig(source: ConfigSource): Prepared {
   const config = source.config === undefined ? create(ModelConfigSchema) : clone(ModelConfigSchema, source.config);
   const issues = new IssueList();
+  if (source.config === undefined && source.autoComplete === false) {
+    issues.add('', `model '${source.model}' has no config.pbtxt, and configurations are not completed from model files`,
+      'write one, or start without --disable-auto-complete-config'); // prettier-ignore
+  }
   const warnings = checkFields(config, source.model, issues);
   fillBackend(config, source.model, source.files, issues);
   normaliseConfig(config);
   checkScheduling(config, issues);
-  return issues.issues.length > 0 ? { ok: false, issues: issues.issues } : { ok: true, config, warnings };
+  return { config, issues: issues.issues, warnings };
 }
 
-export interface FinishOptions extends CompletionOptions, InstanceDefaults {}
+export interface FinishOptions extends CompletionOptions, InstanceDefaults {
+  /** False: inputs, outputs and batch size stand as written. Default true. */
+  readonly autoComplete?: boolean;
+}
 
 export interface FinishedConfig {
   /** Normalised and complete: what a config route answers. */
   readonly config: ModelConfig;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
+  /** What each instance runs before it is ready, in the order of the configuration. */
+  readonly warmup: readonly WarmupPlan[];
 }
 
 /**
@@ -62,7 +82,7 @@ export function finishConfig(
   const issues = new IssueList();
   checkBackend(config, issues);
   if (issues.issues.length > 0 || file === undefined) return { ok: false, issues: issues.issues };
-  completeFromFile(config, file, options, issues);
+  if (options.autoComplete !== false) completeFromFile(config, file, options, issues);
   normaliseInstanceGroups(config, options);
   checkInstanceGroups(config, issues);
   checkTensors(config, issues);
@@ -71,5 +91,8 @@ export function finishConfig(
   // A tensor that is wrong by itself would only be reported twice.
   if (issues.issues.length === 0) checkAgainstFile(config, file, issues);
   if (issues.issues.length > 0) return { ok: false, issues: issues.issues };
-  return { ok: true, config, ...describeTensors(config, file) };
+  const tensors = describeTensors(config, file);
+  const warmup = planWarmup(config, tensors.inputs, issues);
+  if (issues.issues.length > 0) return { ok: false, issues: issues.issues };
+  return { ok: true, config, ...tensors, warmup };
 }

@@ -21,6 +21,24 @@ export interface ConfigText {
   states(path: string): boolean;
 }
 
+/** A text that is no configuration. Its message has one line a fault. */
+export class ConfigSyntaxError extends ServingError {
+  /**
+   * @param file how messages call it
+   * @param faults in the order of the text; empty where only the protobuf library found something, see the message
+   */
+  constructor(
+    readonly file: string,
+    readonly faults: readonly TextFault[],
+    cause: unknown,
+  ) {
+    const lines = faults.map((fault) => formatFault(file, fault));
+    // The library may refuse what the locator, which only looks for places, lets pass.
+    if (lines.length === 0) lines.push(`${file}: ${cause instanceof Error ? cause.message : String(cause)}`);
+    super('INVALID_ARGUMENT', lines.join('\n'), { reason: 'config_syntax', cause });
+  }
+}
+
 /** `resnet/config.pbtxt:3:17: input[0].data_type: expected one of ..., found 'TYPE_FP33' (did you mean TYPE_FP32?)` */
 function formatFault(file: string, fault: TextFault): string {
   const subject = fault.path === '' ? '' : ` ${fault.path}:`;
@@ -36,7 +54,7 @@ function parentPath(path: string): string {
 
 /**
  * @param file how messages call it; not a path of this machine
- * @throws ServingError INVALID_ARGUMENT with one line a fault
+ * @throws ConfigSyntaxError with every fault
  */
 export function parseConfigText(text: string, file: string): ConfigText {
   const located = locateText(ModelConfigSchema, text);
@@ -44,10 +62,7 @@ export function parseConfigText(text: string, file: string): ConfigText {
   try {
     config = fromText(ModelConfigSchema, text);
   } catch (error) {
-    const lines = located.faults.map((fault) => formatFault(file, fault));
-    // The library may refuse what the locator, which only looks for places, lets pass.
-    if (lines.length === 0) lines.push(`${file}: ${error instanceof Error ? error.message : String(error)}`);
-    throw new ServingError('INVALID_ARGUMENT', lines.join('\n'), { reason: 'config_syntax', cause: error });
+    throw new ConfigSyntaxError(file, located.faults, error);
   }
   return {
     config,

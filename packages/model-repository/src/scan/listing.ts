@@ -41,9 +41,14 @@ export function folderNames(path: string): string[] {
   }
 }
 
-/** Folders of a model that hold no version. */
+/** Folders of a model with a meaning of their own. */
 const OTHER_FOLDERS = new Set(['warmup', 'initial_state', 'configs']);
+/** Digits alone; leading zeros and too large numbers are told apart later. */
+const VERSION_NAME = /^\d+$/;
+/** A file that some backend would run. */
 const MODEL_FILE = /^model\.(?:onnx|plan|pt|pt2|xml|py|graphdef|savedmodel)$/;
+/** What somebody may have meant as a version: `v1`, `1.0`, `version-2`, `1_old`. */
+const LIKE_A_VERSION = /^(?:v|ver|version)?[-_. ]?\d+(?:[-_. ].*)?$/i;
 
 export interface VersionListing {
   /** Ascending. */
@@ -51,18 +56,20 @@ export interface VersionListing {
   readonly ignored: readonly IgnoredEntry[];
 }
 
-/** Sorts the entries of a model's folder into versions and what is ignored. */
-export function listVersions(model: string, entries: readonly FolderEntry[]): VersionListing {
+/**
+ * Sorts the entries of a model's folder into versions and what is ignored although somebody may count on it. Other
+ * folders (`warmup`, `samples`, ...) belong to the model in ways of their own.
+ * @param holdsModel names of the folders without a number that hold a model file
+ */
+export function listVersions(model: string, entries: readonly FolderEntry[], holdsModel: ReadonlySet<string> = new Set()): VersionListing {
   const versions: string[] = [];
   const ignored: IgnoredEntry[] = [];
   const ignore = (name: string, reason: string): void => void ignored.push({ entry: `${model}/${name}`, reason });
   for (const { name, isFolder } of entries) {
     if (!isFolder) {
       if (MODEL_FILE.test(name)) ignore(name, `a model file belongs in a version folder: ${model}/1/${name}`);
-    } else if (OTHER_FOLDERS.has(name)) {
-      continue;
-    } else if (!/^\d+$/.test(name)) {
-      ignore(name, 'the name of a version folder must be a number');
+    } else if (!VERSION_NAME.test(name)) {
+      if (holdsModel.has(name) || LIKE_A_VERSION.test(name)) ignore(name, 'the name of a version folder must be a number');
     } else if (name.length > 1 && name.startsWith('0')) {
       ignore(name, `the name of a version folder must not begin with 0: rename it to ${BigInt(name)}`);
     } else if (BigInt(name) > 2n ** 63n - 1n) {
@@ -73,4 +80,15 @@ export function listVersions(model: string, entries: readonly FolderEntry[]): Ve
   }
   versions.sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1));
   return { versions, ignored };
+}
+
+/** Folders that are no versions and yet hold a model file, so that somebody may count on them. */
+export async function foldersWithModel(folder: string, entries: readonly FolderEntry[]): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const { name, isFolder } of entries) {
+    if (!isFolder || name.startsWith('.') || VERSION_NAME.test(name)) continue;
+    const inside = await readdir(join(folder, name)).catch(() => []);
+    if (inside.some((file) => MODEL_FILE.test(file))) found.add(name);
+  }
+  return found;
 }

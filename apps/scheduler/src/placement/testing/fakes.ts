@@ -8,7 +8,7 @@ import type { LoadReport, LoadSpec, WorkerLink } from '@paceline/worker-rpc';
 import type { LaneHost, LaneSpec } from '../lane-host.js';
 import type { ModelEvent } from '../model-events.js';
 import { ModelManager, type ModelManagerOptions } from '../model-manager.js';
-import type { ModelSource, SourceModel, SourceVersion } from '../model-source.js';
+import type { ModelSource, Observation, SourceModel, SourceRequest, SourceVersion } from '../model-source.js';
 
 /** A promise that the test settles. */
 export interface Gate<T> {
@@ -27,7 +27,9 @@ export const flush = (): Promise<void> => new Promise((resolve) => setImmediate(
 
 export class FakeSource implements ModelSource {
   readonly models = new Map<string, SourceModel | ServingError>();
-  readonly overrides: (string | undefined)[] = [];
+  readonly requests: SourceRequest[] = [];
+  /** What the next looks at the repository see; an Error is thrown. */
+  readonly looks: (Map<string, Observation> | Error)[] = [];
 
   open(): Promise<readonly string[]> {
     return Promise.resolve(['"stray.onnx" is ignored']);
@@ -37,10 +39,16 @@ export class FakeSource implements ModelSource {
     return [...this.models.keys()].sort();
   }
 
-  read(name: string, override: string | undefined): Promise<SourceModel | undefined> {
-    this.overrides.push(override);
+  read(name: string, request: SourceRequest): Promise<SourceModel | undefined> {
+    this.requests.push(request);
     const model = this.models.get(name);
     return model instanceof ServingError ? Promise.reject(model) : Promise.resolve(model);
+  }
+
+  /** The last look lasts. */
+  observe(): Promise<ReadonlyMap<string, Observation>> {
+    const look = this.looks.length > 1 ? this.looks.shift() : this.looks[0];
+    return look instanceof Error ? Promise.reject(look) : Promise.resolve(look ?? new Map());
   }
 
   set(name: string, versions: Readonly<Record<string, string>>, passiveGroup = false): void {
@@ -67,12 +75,15 @@ function good(name: string, version: string, fingerprint: string, passiveGroup =
     inputs: [],
     outputs: [],
     labels: new Map(),
+    warmup: [],
   };
 }
 
 /** Records calls in `log`; loads and drains finish at once unless the test holds them. */
 export class FakeWorker implements WorkerLink {
   readonly held = new Map<string, Gate<LoadReport>>();
+  /** Errors of the next loads. */
+  readonly failures: Error[] = [];
   running = 0;
   mostRunning = 0;
 
@@ -83,6 +94,8 @@ export class FakeWorker implements WorkerLink {
     this.running += 1;
     this.mostRunning = Math.max(this.mostRunning, this.running);
     try {
+      const failure = this.failures.shift();
+      if (failure) throw failure;
       const instances = spec.config.instanceGroup.flatMap((group) => Array.from({ length: group.count }, (_, i) => `${group.name}_${i}`));
       return (await this.held.get(`${spec.model}/${spec.version}`)?.promise) ?? { instances, warnings: ['from the worker'], durationMs: 1 };
     } finally {
@@ -130,12 +143,13 @@ export class PlacementFixture {
   readonly worker = new FakeWorker(this.log);
   readonly lanes = new FakeLanes(this.log);
   readonly statistics = new StatisticsRegistry();
+  readonly clock = new FakeClock();
 
   /** Mode explicit without start-up models, unless said otherwise. */
   manager(options: Partial<ModelManagerOptions> = {}): ModelManager {
-    const { source, worker, lanes, statistics } = this;
+    const { source, worker, lanes, clock, statistics } = this;
     const made = new ModelManager(
-      { source, worker, lanes, clock: new FakeClock(), statistics },
+      { source, worker, lanes, clock, statistics },
       { controlMode: 'explicit', startupModels: [], ...options },
     );
     made.subscribe((event) => this.events.push(event));

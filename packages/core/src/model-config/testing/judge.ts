@@ -25,7 +25,7 @@ export function judge(
 ): FinishedConfig | readonly ConfigIssue[] {
   const config = text === undefined ? undefined : fromText(ModelConfigSchema, text);
   const prepared = prepareConfig({ model: 'm', config, files });
-  if (!prepared.ok) return prepared.issues;
+  if (prepared.issues.length > 0) return prepared.issues;
   const options = { maxBatchSizeStated: text?.includes('max_batch_size') ?? false, defaultMaxBatchSize: 4, cpuInstanceCount: 2 };
   const finished = finishConfig(prepared.config, description, options);
   return finished.ok ? finished : finished.issues;
