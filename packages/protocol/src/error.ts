@@ -50,8 +50,18 @@ export class ServingError extends Error {
   }
 }
 
-/** `thrown` as a ServingError: itself, or INTERNAL with a message that gives nothing away. */
+/** What the machine has run out of, by the system's error code, and what helps. */
+const SHORTAGES: Readonly<Record<string, string>> = {
+  EMFILE: 'the server has no file descriptors left (EMFILE); it needs fewer connections and models, or a higher limit (ulimit -n)',
+  ENFILE: 'the machine has no file descriptors left (ENFILE)',
+  ENOSPC: 'the machine has no disk space left (ENOSPC)',
+  ENOMEM: 'the machine has no memory left (ENOMEM)',
+};
+
+/** `thrown` as a ServingError: itself, what the machine lacks, or INTERNAL with a message that gives nothing away. */
 export function toServingError(thrown: unknown): ServingError {
   if (thrown instanceof ServingError) return thrown;
+  const shortage = thrown instanceof Error && 'code' in thrown ? SHORTAGES[String(thrown.code)] : undefined;
+  if (shortage !== undefined) return new ServingError('UNAVAILABLE', shortage, { reason: 'machine_exhausted', cause: thrown });
   return new ServingError('INTERNAL', 'internal error; the server log has the details', { reason: 'internal', cause: thrown });
 }

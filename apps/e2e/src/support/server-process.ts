@@ -27,18 +27,24 @@ export interface ServerExit {
   readonly stderr: string;
 }
 
-function spawnServer(flags: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+function spawnServer(flags: readonly string[], env: NodeJS.ProcessEnv = {}, under: readonly string[] = []): ChildProcess {
   if (!existsSync(MAIN)) throw new Error(`${MAIN} does not exist: build apps/server first`);
-  return spawn(process.execPath, [MAIN, ...flags], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+  const [command = '', ...args] = [...under, process.execPath, MAIN, ...flags];
+  return spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
 }
 
 /**
  * Starts a server and waits until it serves.
  * @param env beside this process's own
+ * @param under a command that becomes the server: what follows it is the server's command line
  * @throws Error with the server's output when it exits before
  */
-export async function startServer(flags: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<ServerProcess> {
-  const child = spawnServer(['--http-port=0', '--grpc-port=0', '--metrics-port=0', ...flags], env);
+export async function startServer(
+  flags: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  under: readonly string[] = [],
+): Promise<ServerProcess> {
+  const child = spawnServer(['--http-port=0', '--grpc-port=0', '--metrics-port=0', ...flags], env, under);
   const log: string[] = [];
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   const addresses = new Promise<{ http: string; grpc: string; metrics: string }>((resolve, reject) => {

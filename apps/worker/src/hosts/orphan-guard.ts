@@ -50,14 +50,15 @@ export class OrphanGuard {
   }
 
   #start(): void {
-    const shell = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+    const shell: ChildProcess = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     this.#shell = shell;
     shell.once('error', (error) => this.logger.warn({ err: error }, 'no guard for instance hosts: a hung one may outlive a killed server'));
     shell.once('close', () => {
       this.#shell = undefined;
       if (!this.#closed && this.#hosts.size > 0 && shell.pid !== undefined) this.#start();
     });
-    shell.stdin.on('error', () => undefined);
+    // Without descriptors left there is no pipe; the error event says so.
+    shell.stdin?.on('error', () => undefined);
     for (const pid of this.#hosts) this.#tell(`+ ${pid}\n`);
   }
 }
