@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parseServeOptions } from '@paceline/config';
 import { Command } from 'commander';
+import { keyCommand } from './key.command.js';
 
 export function createProgram(): Command {
   const program = new Command('paceline')
@@ -34,6 +35,7 @@ export function createProgram(): Command {
       for (const warning of result.warnings) console.error(`warning: ${warning}`);
       console.log('The flags are right.');
     });
+  program.addCommand(keyCommand());
   program
     .command('version')
     .description('print the versions of Paceline and of the Node it runs on')

@@ -1,3 +1,4 @@
+export * from './access/index.js';
 export { createGatewayApp, type GatewayAppOptions } from './control/gateway.app.js';
 export { DEFAULT_LIMITS, SERVED_EXTENSIONS, type GatewayLimits, type GatewayOptions, type ServerInfo } from './control/gateway.options.js';
 export { GATEWAY_LIMITS, GATEWAY_LOGGER, INFER_HANDLER, MODEL_CATALOG, MODEL_CONTROL, SERVER_INFO, STATISTICS } from './control/tokens.js';

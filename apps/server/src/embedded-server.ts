@@ -27,6 +27,7 @@ import { createLocalWorker } from '@paceline/worker';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
 import { openFrontDoors, type Addresses, type FrontDoors } from './front-doors.js';
 import { logModelEvents } from './model-log.js';
+import { openSecurity } from './security.js';
 import { manifestVersion } from './version.js';
 
 export interface EmbeddedServer {
@@ -48,6 +49,8 @@ export interface EmbeddedServer {
 export async function startEmbeddedServer(options: ServeOptions, logger: Logger): Promise<EmbeddedServer> {
   const clock = systemClock;
   const gateway = randomBytes(8).toString('hex');
+  const security = openSecurity(options, logger, clock);
+  const { access } = security;
   const statistics = new StatisticsRegistry();
   const streams = new InMemoryStreams();
 
@@ -87,7 +90,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     isReady: () => !draining && (options.repository.strictReadiness ? models.allReady() : true),
   };
   const limits = { maxRequestBytes: options.http.maxInputBytes };
-  const gatewayOptions: GatewayOptions = { catalog: models, control: models, statistics, inferHandler, info, limits, logger };
+  const gatewayOptions: GatewayOptions = { catalog: models, control: models, statistics, inferHandler, info, limits, logger, access };
   const app = await createGatewayApp({
     ...gatewayOptions,
     registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger, maxInputBytes: limits.maxRequestBytes }),
@@ -99,8 +102,11 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     logger,
     limits: { maxInputBytes: limits.maxRequestBytes },
     clock,
+    access,
+    ...(security.httpTls && { tls: security.httpTls }),
   });
-  const doors: FrontDoors = { http, grpc: createGrpcServer({ ...gatewayOptions, clock }), metrics: createMetricsServer(metrics, logger) };
+  const grpc = createGrpcServer({ ...gatewayOptions, clock, ...(security.grpcTls && { tls: security.grpcTls }) });
+  const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, logger, access) };
 
   const closeAll = async (graceMs: number): Promise<void> => {
     await Promise.all([http.close(graceMs), doors.grpc.close(graceMs)]);
@@ -108,6 +114,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     await models.stop();
     await worker.close(graceMs);
     await doors.metrics.close();
+    security.close();
   };
 
   const addresses = await openFrontDoors(doors, options).catch(async (error: unknown) => {

@@ -8,7 +8,7 @@ export interface Contradiction {
 }
 
 export function contradictions(values: FlagValues): Contradiction[] {
-  return [...controlModeFaults(values), ...frontDoorFaults(values), ...portClashes(values), ...backendFaults(values)];
+  return [...controlModeFaults(values), ...frontDoorFaults(values), ...portClashes(values), ...tlsFaults(values), ...restrictionFaults(values), ...backendFaults(values)];
 }
 
 /** Backend settings that are read, and the values they take. */
@@ -66,6 +66,37 @@ function frontDoorFaults(values: FlagValues): Contradiction[] {
       text: '--allow-http=false and --allow-grpc=false leave no way to send a request; allow one of them',
     },
   ];
+}
+
+function tlsFaults(values: FlagValues): Contradiction[] {
+  const found: Contradiction[] = [];
+  const need = (flag: FlagName, wanted: FlagName, why = ''): void => {
+    found.push({ between: [flag, wanted], text: `--${flag} needs --${wanted}${why}` });
+  };
+  for (const flag of ['http-tls-key', 'http-tls-ca', 'http-tls-mutual'] as const)
+    if (values[flag] && values['http-tls-cert'] === undefined) need(flag, 'http-tls-cert');
+  if (values['http-tls-cert'] !== undefined && values['http-tls-key'] === undefined) need('http-tls-cert', 'http-tls-key');
+  if (values['http-tls-mutual'] && values['http-tls-ca'] === undefined) need('http-tls-mutual', 'http-tls-ca');
+  const mutual = values['grpc-use-ssl-mutual'];
+  const use = mutual ? 'grpc-use-ssl-mutual' : 'grpc-use-ssl';
+  for (const flag of ['grpc-server-cert', 'grpc-server-key'] as const) {
+    if (values[use] && values[flag] === undefined) need(use, flag);
+    if (!values[use] && values[flag] !== undefined) need(flag, 'grpc-use-ssl', '; without it the port is not encrypted');
+  }
+  if (mutual && values['grpc-root-cert'] === undefined) need(use, 'grpc-root-cert');
+  if (!values[use] && values['grpc-root-cert'] !== undefined) need('grpc-root-cert', 'grpc-use-ssl-mutual');
+  return found;
+}
+
+/** Two headers for one API would leave open which of them counts. */
+function restrictionFaults(values: FlagValues): Contradiction[] {
+  return (['http-restricted-api', 'grpc-restricted-protocol'] as const).flatMap((flag) => {
+    const apis = values[flag].flatMap((group) => group.apis);
+    const twice = apis.find((api, i) => apis.indexOf(api) !== i);
+    if (twice === undefined) return [];
+    const name = twice === 'infer' ? 'inference' : twice;
+    return [{ between: [flag], text: `--${flag}: restricted api '${name}' can not be specified in multiple config groups` }];
+  });
 }
 
 function portClashes(values: FlagValues): Contradiction[] {

@@ -1,5 +1,6 @@
 /** The one table of the flags of `paceline serve`: all of Triton's, each with what becomes of it, and Paceline's limits. */
 import type { z } from 'zod';
+import { accessFlags } from './flags/access-flags.js';
 import { backendFlags, limitFlags, logFlags, repositoryFlags, serverFlags } from './flags/main-flags.js';
 import { grpcFlags, httpFlags, metricsFlags } from './flags/network-flags.js';
 import { tritonFlags } from './flags/triton-flags.js';
@@ -11,6 +12,7 @@ export const FLAGS = {
   ...httpFlags,
   ...grpcFlags,
   ...metricsFlags,
+  ...accessFlags,
   ...limitFlags,
   ...logFlags,
   ...backendFlags,

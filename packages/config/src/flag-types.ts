@@ -1,6 +1,8 @@
 /** The kinds of values flags have. Messages say what was expected; the caller puts the flag and the text before them. */
 import { z } from 'zod';
 import type { FlagType } from './flag.js';
+import { isKeyScope } from './keys/scopes.js';
+import type { RestrictedApi } from './serve-options.js';
 
 const TRUE = new Set(['true', '1', 'on']);
 const FALSE = new Set(['false', '0', 'off']);
@@ -55,3 +57,38 @@ export const backendSetting: FlagType<{ readonly backend: string; readonly key: 
     return z.NEVER;
   }),
 };
+
+/** Header names by RFC 9110, without those that frame a message. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const FRAMING = new Set(['host', 'connection', 'content-length', 'content-encoding', 'transfer-encoding', 'accept-encoding', 'expect', 'te', 'upgrade', 'origin']);
+
+/** `<api>[,<api>...]:<key>=<value>`, as Triton writes it; its `inference` is the scope `infer`. */
+export const restrictedApi: FlagType<RestrictedApi> = {
+  placeholder: '<apis>:<key>=<value>',
+  isSwitch: false,
+  schema: z.string().transform((written, context) => {
+    const [, names, key, value] = /^([^:]+):([^=]+)=(.+)$/.exec(written) ?? [];
+    const complain = (message: string): never => {
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    };
+    if (names === undefined || key === undefined || value === undefined)
+      return complain('expected <apis>:<key>=<value>, as in model-repository,statistics:admin-key=secret');
+    if (!HEADER_NAME.test(key) || FRAMING.has(key.toLowerCase())) return complain(`expected the name of a header of its own before =`);
+    const apis = names.split(',').map((name) => (name === 'inference' ? 'infer' : name));
+    const unknown = names.split(',').find((name) => name !== 'inference' && (name === 'infer' || name === 'metrics' || !isKeyScope(name)));
+    if (unknown !== undefined) return complain(`unknown restricted api '${unknown}'`);
+    return { apis: apis.filter(isKeyScope), key, value };
+  }),
+};
+
+/** `https://host[:port]` as browsers send it, or `*`. */
+export const origin: FlagType<string> = {
+  placeholder: '<origin>',
+  isSwitch: false,
+  schema: z.string().refine(isOrigin, 'expected an origin as browsers send it, as in https://app.example.com, or *'),
+};
+
+function isOrigin(text: string): boolean {
+  return text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+}

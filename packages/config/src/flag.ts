@@ -10,6 +10,7 @@ export const FLAG_GROUPS = [
   'HTTP',
   'gRPC',
   'Metrics',
+  'Access',
   'Limits',
   'Logging',
   'Backends',

@@ -105,7 +105,8 @@ describe('violations', () => {
       '--log-file needs a value: --log-file=<file>',
       "--exit-on-error: expected true or false, found 'perhaps'",
       "--http-port: expected a whole number between 0 and 65535, found '99999'",
-      '--grpc-use-ssl=true is refused: TLS is not served yet; put a proxy in front',
+      '--grpc-use-ssl needs --grpc-server-cert',
+      '--grpc-use-ssl needs --grpc-server-key',
     ]);
   });
 
@@ -118,7 +119,17 @@ describe('violations', () => {
     ['--http-port=', "found ''"],
     ['--backend-config=onnxruntime', 'expected <backend>,<key>=<value>'],
     ['--backend-config=onnxruntime,default-max-batch-size=many', "expected a whole number from 0 to 999999, found 'many'"],
-    ['--http-restricted-api=model-config:k=v', 'is refused'],
+    ['--http-restricted-api=model-config', 'expected <apis>:<key>=<value>'],
+    ['--http-restricted-api=modelconfig:k=v', "unknown restricted api 'modelconfig'"],
+    ['--grpc-restricted-protocol=metrics:k=v', "unknown restricted api 'metrics'"],
+    ['--http-restricted-api=health:content-length=v', 'expected the name of a header of its own'],
+    ['--http-restricted-api=health,health:k=v', "restricted api 'health' can not be specified in multiple config groups"],
+    ['--http-cors-origin=https://app.example.com/', 'expected an origin as browsers send it'],
+    ['--http-cors-origin=null', 'expected an origin as browsers send it'],
+    ['--http-tls-cert=a.pem', '--http-tls-cert needs --http-tls-key'],
+    ['--http-tls-key=a.pem', '--http-tls-key needs --http-tls-cert'],
+    ['--grpc-server-cert=a.pem', '--grpc-server-cert needs --grpc-use-ssl; without it the port is not encrypted'],
+    ['--grpc-root-cert=a.pem', '--grpc-root-cert needs --grpc-use-ssl-mutual'],
     ['--zzzzzzzzzzzz', '--help lists all flags'],
     ['--constructor=1', 'unknown flag --constructor'],
   ])('%s', (word, expected) => {
@@ -140,6 +151,33 @@ describe('violations', () => {
     accepted(['--grpc-port=8000', '--allow-http=false']);
     accepted(['--grpc-port=0', '--http-port=0', '--metrics-port=0']);
     accepted(['--grpc-port=8000', '--grpc-address=127.0.0.2']);
+  });
+});
+
+describe('access', () => {
+  test('nothing asks for a key, a header or a certificate unless it is told to', () => {
+    const { access, http, grpc } = accepted([]).options;
+    expect(access).toEqual({ keyFile: undefined, restrictedHttp: [], restrictedGrpc: [], corsOrigins: [] });
+    expect([http.tls, grpc.tls]).toEqual([undefined, undefined]);
+  });
+
+  test('restricted APIs are written as Triton writes them', () => {
+    const words = ['--http-restricted-api=inference,health:key=a=b:c', '--http-restricted-api=statistics:other=x', '--grpc-restricted-protocol=logging:k=v'];
+    const { access } = accepted(words).options;
+    expect(access.restrictedHttp).toEqual([
+      { apis: ['infer', 'health'], key: 'key', value: 'a=b:c' },
+      { apis: ['statistics'], key: 'other', value: 'x' },
+    ]);
+    expect(access.restrictedGrpc).toEqual([{ apis: ['logging'], key: 'k', value: 'v' }]);
+  });
+
+  test('TLS of both ports', () => {
+    const http = ['--http-tls-cert=c', '--http-tls-key=k', '--http-tls-ca=a', '--http-tls-mutual'];
+    const grpc = ['--grpc-use-ssl-mutual', '--grpc-server-cert=c', '--grpc-server-key=k', '--grpc-root-cert=a'];
+    const { options } = accepted([...http, ...grpc]);
+    const files = { certFile: 'c', keyFile: 'k', caFile: 'a', mutual: true };
+    expect([options.http.tls, options.grpc.tls]).toEqual([files, files]);
+    expect(accepted(['--http-cors-origin=https://a.example:8443', '--http-cors-origin=*']).options.access.corsOrigins).toEqual(['https://a.example:8443', '*']);
   });
 });
 

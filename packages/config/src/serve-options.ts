@@ -2,6 +2,7 @@
  * What `paceline serve` was asked to do: every flag parsed, checked against the others and frozen. The only form in
  * which the rest of the server sees its command line; nothing else reads argv or the environment for settings.
  */
+import type { KeyScope } from './keys/scopes.js';
 
 /** An address a front door listens on. */
 export interface ListenOptions {
@@ -12,10 +13,48 @@ export interface ListenOptions {
   readonly port: number;
 }
 
+/** Files of one port that speaks TLS, all PEM. */
+export interface TlsOptions {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Authorities of clients; `undefined` = those of the system. */
+  readonly caFile: string | undefined;
+  /** Clients without a certificate of these authorities are refused. */
+  readonly mutual: boolean;
+}
+
+/** One group of actions that need a header with a fixed value. */
+export interface RestrictedApi {
+  readonly apis: readonly KeyScope[];
+  /** Name of the header. */
+  readonly key: string;
+  readonly value: string;
+}
+
+export type RestrictedApis = readonly RestrictedApi[];
+
+/** Who may do what. */
+export interface AccessOptions {
+  /** The file of API keys; `undefined` = nobody needs a key. */
+  readonly keyFile: string | undefined;
+  readonly restrictedHttp: RestrictedApis;
+  readonly restrictedGrpc: RestrictedApis;
+  /** Origins whose web pages may call the server; `*` = any. */
+  readonly corsOrigins: readonly string[];
+}
+
 /** The v2 protocol over HTTP. */
 export interface HttpOptions extends ListenOptions {
   /** Largest request body, counted before parsing and again after decompression. */
   readonly maxInputBytes: number;
+  /** `undefined` = plain HTTP. */
+  readonly tls: TlsOptions | undefined;
+}
+
+/** The v2 protocol over gRPC; one message may be as large as an HTTP body. */
+export interface GrpcOptions extends ListenOptions {
+  /** `undefined` = plain HTTP/2. */
+  readonly tls: TlsOptions | undefined;
 }
 
 /** What one server keeps at most; what goes beyond is refused, not queued. */
@@ -70,10 +109,10 @@ export interface ServeOptions {
   readonly exitTimeoutSecs: number;
   readonly repository: RepositoryOptions;
   readonly http: HttpOptions;
-  /** The v2 protocol over gRPC; one message may be as large as an HTTP body. */
-  readonly grpc: ListenOptions;
+  readonly grpc: GrpcOptions;
   /** The Prometheus endpoint. */
   readonly metrics: ListenOptions;
+  readonly access: AccessOptions;
   readonly limits: LimitOptions;
   readonly log: LogOptions;
   readonly backendConfig: BackendConfig;

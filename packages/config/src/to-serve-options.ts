@@ -1,6 +1,6 @@
 /** From the flat values of the flags to the nested options that the server reads. */
 import type { FlagValues } from './flag-table.js';
-import type { BackendConfig, ServeOptions } from './serve-options.js';
+import type { BackendConfig, ServeOptions, TlsOptions } from './serve-options.js';
 
 export function toServeOptions(values: FlagValues): ServeOptions {
   const loads = values['load-model'];
@@ -22,16 +22,24 @@ export function toServeOptions(values: FlagValues): ServeOptions {
       address: values['http-address'],
       port: values['http-port'],
       maxInputBytes: values['http-max-input-size'],
+      tls: tlsOf(values['http-tls-cert'], values['http-tls-key'], values['http-tls-ca'], values['http-tls-mutual']),
     },
     grpc: {
       enabled: values['allow-grpc'],
       address: values['grpc-address'],
       port: values['grpc-port'],
+      tls: tlsOf(values['grpc-server-cert'], values['grpc-server-key'], values['grpc-root-cert'], values['grpc-use-ssl-mutual']),
     },
     metrics: {
       enabled: values['allow-metrics'],
       address: values['metrics-address'] ?? values['http-address'],
       port: values['metrics-port'],
+    },
+    access: {
+      keyFile: values['api-key-file'],
+      restrictedHttp: values['http-restricted-api'],
+      restrictedGrpc: values['grpc-restricted-protocol'],
+      corsOrigins: values['http-cors-origin'],
     },
     limits: {
       requestTimeoutMs: values['request-timeout-ms'],
@@ -47,6 +55,11 @@ export function toServeOptions(values: FlagValues): ServeOptions {
     },
     backendConfig: groupBackendConfig(values['backend-config']),
   };
+}
+
+/** That the flags fit each other was checked before. */
+function tlsOf(certFile: string | undefined, keyFile: string | undefined, caFile: string | undefined, mutual: boolean): TlsOptions | undefined {
+  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile, caFile, mutual };
 }
 
 function groupBackendConfig(settings: FlagValues['backend-config']): BackendConfig {

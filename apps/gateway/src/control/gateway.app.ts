@@ -8,6 +8,8 @@ import type { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { openAccess } from '../access/access-policy.js';
+import { guardRoutes } from '../access/http-access.js';
 import { ControlModule } from './control.module.js';
 import type { GatewayOptions } from './gateway.options.js';
 import { NestLogger } from './nest.logger.js';
@@ -40,10 +42,26 @@ export async function createGatewayApp(options: GatewayAppOptions): Promise<Nest
   fastify.addHook('onSend', async (_request, reply) => {
     if (reply.getHeader('content-type') === 'application/json; charset=utf-8') void reply.header('content-type', 'application/json');
   });
+  const access = options.access ?? openAccess();
+  // Off unless origins are named: no page of another origin can read an answer then.
+  if (access.corsOrigins.length > 0) app.enableCors(corsOf(access.corsOrigins));
+  guardRoutes(fastify, access, options.logger);
   options.registerInferRoutes?.(fastify);
   await app.init();
   await fastify.ready();
   return app;
+}
+
+/** How long a browser may remember that a call is allowed, in seconds. */
+const CORS_MAX_AGE_S = 600;
+
+function corsOf(origins: readonly string[]): Parameters<NestFastifyApplication['enableCors']>[0] {
+  return {
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: ['GET', 'POST'],
+    exposedHeaders: ['Inference-Header-Content-Length', 'Retry-After'],
+    maxAge: CORS_MAX_AGE_S,
+  };
 }
 
 /** Answers a path that cannot be decoded, which no route sees. */

@@ -1,6 +1,7 @@
 /** What the gateway's front ends are built from; the same options serve HTTP control routes and gRPC. */
 import type { ModelCatalog, ModelControl } from '@paceline/protocol';
 import type { Logger, StatisticsRegistry } from '@paceline/telemetry';
+import type { AccessPolicy } from '../access/access-policy.js';
 import type { InferHandler } from '../infer/infer-service.js';
 
 /** What the server says of itself. The two functions are called per probe, so they must be cheap. */
@@ -43,4 +44,6 @@ export interface GatewayOptions {
   readonly info: ServerInfo;
   readonly limits: GatewayLimits;
   readonly logger: Logger;
+  /** Who may do what; without it the data plane is open and management local. */
+  readonly access?: AccessPolicy;
 }

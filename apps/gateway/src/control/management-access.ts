@@ -2,12 +2,13 @@
  * Who may change what is served: only a client on this machine that talks to the server directly. A forwarding proxy or a
  * web page in a local browser also arrives from a loopback address, hence the checks of Host, Origin and forwarding headers.
  */
-import { ServingError } from '@paceline/protocol';
 
 export interface ManagementCaller {
   readonly remoteAddress: string | undefined;
   /** The Host header or :authority. */
   readonly host: string | undefined;
+  /** The Origin header, which web pages send. */
+  readonly origin: string | undefined;
   /** Names of all headers, lower case. */
   readonly headerNames: readonly string[];
 }
@@ -26,20 +27,8 @@ function isLoopbackHost(host: string): boolean {
 
 const isForwarding = (name: string): boolean => name === 'origin' || name === 'forwarded' || name.startsWith('x-forwarded-');
 
-/** @throws ServingError PERMISSION_DENIED with what stands against it. */
-export function requireManagementAccess(caller: ManagementCaller): void {
-  const objection = objectionTo(caller);
-  if (objection === undefined) return;
-  throw new ServingError(
-    'PERMISSION_DENIED',
-    `model control is open only to clients on the server's own machine that call it directly: ${objection}`,
-    {
-      reason: 'management_not_local',
-    },
-  );
-}
-
-function objectionTo({ remoteAddress, host, headerNames }: ManagementCaller): string | undefined {
+/** @returns what stands against a caller without a key; undefined for a direct one on this machine */
+export function objectionToManagement({ remoteAddress, host, headerNames }: ManagementCaller): string | undefined {
   if (remoteAddress === undefined || !isLoopbackAddress(remoteAddress))
     return `this request comes from ${remoteAddress ?? 'an unknown address'}`;
   if (host === undefined || !isLoopbackHost(host))

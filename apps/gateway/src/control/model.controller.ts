@@ -1,9 +1,10 @@
 /** What may be read of a model: metadata, readiness, configuration, statistics. Reading costs no I/O. */
-import { Controller, Get, Inject, NotFoundException, Param, Res } from '@nestjs/common';
+import { Controller, Get, Inject, NotFoundException, Param, Req, Res } from '@nestjs/common';
 import { modelConfigToJson } from '@paceline/core';
 import { ServingError, type ModelCatalog } from '@paceline/protocol';
 import type { StatisticsRegistry } from '@paceline/telemetry';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { grantOf } from '../access/http-access.js';
 import { MODEL_CATALOG, STATISTICS } from './tokens.js';
 import { modelMetadata, type ModelMetadata } from './views/model-metadata.js';
 import { modelStatistics, type ModelStatisticsView } from './views/model-statistics.js';
@@ -27,8 +28,9 @@ export class ModelController {
   ) {}
 
   @Get('stats')
-  allStatistics(): StatisticsAnswer {
-    return { model_stats: modelStatistics(this.catalog, this.statistics, '', '') };
+  allStatistics(@Req() request: FastifyRequest): StatisticsAnswer {
+    const grant = grantOf(request.raw);
+    return { model_stats: modelStatistics(this.catalog, this.statistics, '', '').filter(({ name }) => grant.mayUse(name)) };
   }
 
   @Get([':name', ':name/versions/:version'])

@@ -18,9 +18,9 @@ import {
   ServerReadyResponseSchema,
   type ModelRepositoryParameter,
 } from '@paceline/protocol/grpc';
+import type { Grant } from '../access/grant.js';
 import type { GatewayOptions } from '../control/gateway.options.js';
 import { readLoadParameters } from '../control/load-parameters.js';
-import { requireManagementAccess, type ManagementCaller } from '../control/management-access.js';
 import { modelMetadata, type TensorMetadata } from '../control/views/model-metadata.js';
 import { modelStatistics, type ModelStatisticsView, type StatisticDuration } from '../control/views/model-statistics.js';
 
@@ -28,7 +28,7 @@ type Methods = (typeof GRPCInferenceService)['method'];
 type UnaryName = { [K in keyof Methods]: Methods[K]['methodKind'] extends 'unary' ? K : never }[keyof Methods];
 type Handler<K extends keyof Methods> = (
   request: MessageShape<Methods[K]['input']>,
-  caller: () => ManagementCaller,
+  grant: Grant,
 ) => MessageShape<Methods[K]['output']> | Promise<MessageShape<Methods[K]['output']>>;
 
 /** The methods served through generated messages; {@link UNSERVED} names those that are not. */
@@ -50,7 +50,8 @@ export function controlHandlers({ catalog, control, statistics, info }: GatewayO
   return {
     serverLive: () => create(ServerLiveResponseSchema, { live: info.isLive() }),
     serverReady: () => create(ServerReadyResponseSchema, { ready: info.isReady() }),
-    modelReady: ({ name, version }) => create(ModelReadyResponseSchema, { ready: isReady(() => catalog.isHealthy(catalog.resolve(name, version))) }),
+    modelReady: ({ name, version }) =>
+      create(ModelReadyResponseSchema, { ready: isReady(() => catalog.isHealthy(catalog.resolve(name, version))) }),
     serverMetadata: () =>
       create(ServerMetadataResponseSchema, { name: info.name, version: info.version, extensions: [...info.extensions] }),
     modelMetadata: ({ name, version }) => {
@@ -64,20 +65,21 @@ export function controlHandlers({ catalog, control, statistics, info }: GatewayO
       });
     },
     modelConfig: ({ name, version }) => create(ModelConfigResponseSchema, { config: catalog.resolve(name, version).config }),
-    modelStatistics: ({ name, version }) =>
-      create(ModelStatisticsResponseSchema, { modelStats: modelStatistics(catalog, statistics, name, version).map(statisticsMessage) }),
-    repositoryIndex: ({ repositoryName, ready }) => {
-      refuseRepositoryName(repositoryName);
-      return create(RepositoryIndexResponseSchema, { models: control.index(ready).map((entry) => ({ ...entry })) });
+    modelStatistics: ({ name, version }, grant) => {
+      const views = modelStatistics(catalog, statistics, name, version).filter((view) => grant.mayUse(view.name));
+      return create(ModelStatisticsResponseSchema, { modelStats: views.map(statisticsMessage) });
     },
-    repositoryModelLoad: async ({ repositoryName, modelName, parameters }, caller) => {
-      requireManagementAccess(caller());
+    repositoryIndex: ({ repositoryName, ready }, grant) => {
+      refuseRepositoryName(repositoryName);
+      const models = control.index(ready).filter(({ name }) => grant.mayUse(name));
+      return create(RepositoryIndexResponseSchema, { models: models.map((entry) => ({ ...entry })) });
+    },
+    repositoryModelLoad: async ({ repositoryName, modelName, parameters }) => {
       refuseRepositoryName(repositoryName);
       await control.load(modelName, readLoadParameters(choices(parameters), grpcLoadValues));
       return create(RepositoryModelLoadResponseSchema);
     },
-    repositoryModelUnload: async ({ repositoryName, modelName, parameters }, caller) => {
-      requireManagementAccess(caller());
+    repositoryModelUnload: async ({ repositoryName, modelName, parameters }) => {
       refuseRepositoryName(repositoryName);
       await control.unload(modelName, { unloadDependents: unloadDependents(parameters) });
       return create(RepositoryModelUnloadResponseSchema);

@@ -3,19 +3,18 @@
  * over raw bytes; only control methods go through generated messages.
  */
 import { fromBinary, toBinary, type DescMethod, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
-import {
-  Server,
-  ServerCredentials,
-  type UntypedHandleCall,
-  type ServiceDefinition,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
+import { Server, type StatusObject, type UntypedHandleCall, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { systemClock, type Clock } from '@paceline/clock';
 import { ServingError } from '@paceline/protocol';
 import { GRPCInferenceService } from '@paceline/protocol/grpc';
 import { Health } from '@paceline/protocol/health';
+import { openAccess, type AccessPolicy } from '../access/access-policy.js';
+import { actionOfMethod } from '../access/actions.js';
+import type { Grant } from '../access/grant.js';
+import { admitCall, audited } from '../access/grpc-access.js';
+import { serverCredentials } from '../access/grpc-credentials.js';
+import type { TlsSource } from '../access/tls-files.js';
 import type { GatewayOptions } from '../control/gateway.options.js';
-import type { ManagementCaller } from '../control/management-access.js';
 import { controlHandlers } from './control.handlers.js';
 import { toGrpcStatus } from './grpc-status.js';
 import { healthCheck, healthWatch } from './health.handler.js';
@@ -25,6 +24,8 @@ import { Shutdown } from './shutdown.js';
 
 export interface GrpcServerOptions extends GatewayOptions {
   readonly clock?: Clock;
+  /** Certificates of the port; without them it is not encrypted. */
+  readonly tls?: TlsSource;
 }
 
 export interface GrpcServer {
@@ -37,6 +38,7 @@ export interface GrpcServer {
 const identity = (bytes: Buffer): Buffer => bytes;
 
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
+  const access = options.access ?? openAccess();
   const clock = options.clock ?? systemClock;
   const server = new Server({
     'grpc.max_receive_message_length': options.limits.maxRequestBytes,
@@ -44,12 +46,12 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     'grpc.enable_channelz': 0,
   });
   const shutdown = new Shutdown();
-  server.addService(definitionOf(GRPCInferenceService), inferenceService(options, shutdown));
-  server.addService(definitionOf(Health), { check: healthCheck(options.info), watch: healthWatch(options.info, clock, shutdown) });
+  server.addService(definitionOf(GRPCInferenceService), inferenceService(options, access, shutdown));
+  server.addService(definitionOf(Health), healthService(options, access, clock, shutdown));
   return {
     listen: (address) =>
       new Promise((resolve, reject) => {
-        server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => (error ? reject(error) : resolve(port)));
+        server.bindAsync(address, serverCredentials(options.tls), (error, port) => (error ? reject(error) : resolve(port)));
       }),
     close: (drainMs) =>
       new Promise((resolve) => {
@@ -81,21 +83,48 @@ function definitionOf(service: { readonly typeName: string; readonly methods: re
   );
 }
 
-function inferenceService(options: GatewayOptions, shutdown: Shutdown): UntypedServiceImplementation {
+function healthService(options: GatewayOptions, access: AccessPolicy, clock: Clock, shutdown: Shutdown): UntypedServiceImplementation {
+  const check = healthCheck(options.info);
+  const watch = healthWatch(options.info, clock, shutdown);
+  const refusalOf = (method: string, call: Parameters<typeof watch>[0] | Parameters<typeof check>[0]): Partial<StatusObject> | undefined => {
+    try {
+      admitCall(access, actionOfMethod(method), call);
+      return undefined;
+    } catch (error) {
+      return toGrpcStatus(error, options.logger, `Health.${method}`);
+    }
+  };
+  const guarded = {
+    check: ((call, callback) => {
+      const refusal = refusalOf('check', call);
+      if (refusal) callback(refusal);
+      else check(call, callback);
+    }) satisfies typeof check,
+    watch: ((stream) => {
+      const refusal = refusalOf('watch', stream);
+      if (refusal) stream.emit('error', refusal);
+      else watch(stream);
+    }) satisfies typeof watch,
+  };
+  return guarded;
+}
+
+function inferenceService(options: GatewayOptions, access: AccessPolicy, shutdown: Shutdown): UntypedServiceImplementation {
   const methods: Record<string, UntypedHandleCall> = {};
   // Each handler takes the message of the method it is named after, which a map by name cannot say.
   const control = new Map(Object.entries(controlHandlers(options)) as unknown as [string, AnyHandler][]);
   for (const method of GRPCInferenceService.methods) {
     const handler = control.get(method.localName);
-    methods[method.localName] = handler ? overBytes(method, handler, options) : unimplemented(method.name, options);
+    methods[method.localName] = handler ? overBytes(method, handler, options, access) : unimplemented(method, options, access);
   }
   return { ...methods, modelInfer: modelInfer(options), modelStreamInfer: modelStreamInfer(options, shutdown) };
 }
 
 type AnyMessage = MessageShape<DescMessage>;
-type AnyHandler = (request: AnyMessage, caller: () => ManagementCaller) => AnyMessage | Promise<AnyMessage>;
+type AnyHandler = (request: AnyMessage, grant: Grant) => AnyMessage | Promise<AnyMessage>;
 
-function overBytes(method: DescMethod, handler: AnyHandler, { logger }: GatewayOptions): RawUnaryHandler {
+function overBytes(method: DescMethod, handler: AnyHandler, { logger }: GatewayOptions, access: AccessPolicy): RawUnaryHandler {
+  const action = actionOfMethod(method.localName);
   const parse = (bytes: Buffer): AnyMessage => {
     try {
       return fromBinary(method.input, bytes);
@@ -104,22 +133,38 @@ function overBytes(method: DescMethod, handler: AnyHandler, { logger }: GatewayO
     }
   };
   return (call, callback) => {
-    const caller = (): ManagementCaller => ({
-      remoteAddress: call.getPeer().replace(/:\d+$/, ''),
-      host: call.getHost(),
-      headerNames: Object.keys(call.metadata.getMap()),
-    });
-    const answer = async (): Promise<Buffer> => Buffer.from(toBinary(method.output, await handler(parse(call.request), caller)));
-    answer().then(
+    let who = 'anonymous';
+    let target = '';
+    const answer = async (): Promise<Buffer> => {
+      const grant = admitCall(access, action, call);
+      who = grant.who;
+      const request = parse(call.request);
+      target = modelOf(request);
+      if (target !== '') grant.requireModel(target);
+      return Buffer.from(toBinary(method.output, await handler(request, grant)));
+    };
+    const asked = { logger, action, call, who: () => who, target: () => target };
+    (action?.manages ? audited(asked, answer) : answer()).then(
       (bytes) => callback(null, bytes),
       (error: unknown) => callback(toGrpcStatus(error, logger, method.name)),
     );
   };
 }
 
-function unimplemented(name: string, { logger }: GatewayOptions): RawUnaryHandler {
-  return (_call, callback) =>
-    callback(
-      toGrpcStatus(new ServingError('UNIMPLEMENTED', `${name} is not served by this server`, { reason: 'not_served' }), logger, name),
-    );
+/** The model that a message names, under either of the names that the protocol has for it; "" = none. */
+function modelOf(message: AnyMessage): string {
+  const { name, modelName } = message as { readonly name?: unknown; readonly modelName?: unknown };
+  const model = modelName ?? name;
+  return typeof model === 'string' ? model : '';
+}
+
+function unimplemented({ name, localName }: DescMethod, { logger }: GatewayOptions, access: AccessPolicy): RawUnaryHandler {
+  return (call, callback) => {
+    try {
+      admitCall(access, actionOfMethod(localName), call);
+      throw new ServingError('UNIMPLEMENTED', `${name} is not served by this server`, { reason: 'not_served' });
+    } catch (error) {
+      callback(toGrpcStatus(error, logger, name));
+    }
+  };
 }

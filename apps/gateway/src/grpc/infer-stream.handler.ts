@@ -13,6 +13,10 @@ import {
   ServingError,
   type WireInferRequest,
 } from '@paceline/protocol';
+import type { AccessPolicy } from '../access/access-policy.js';
+import { INFER } from '../access/actions.js';
+import type { Grant } from '../access/grant.js';
+import { admitCall } from '../access/grpc-access.js';
 import type { InferCall } from '../infer/infer-service.js';
 import { toGrpcStatus } from './grpc-status.js';
 import { toInferRequest } from './infer-request.js';
@@ -37,7 +41,15 @@ interface Slot {
 /** @param shutdown ends each stream once what it had asked has been answered. */
 export function modelStreamInfer(options: InferRpcOptions, shutdown: Shutdown): (stream: InferStream) => void {
   return (stream) => {
-    const session = new StreamSession(stream, options);
+    const asking = options.access?.isOpen('grpc') === false ? options.access : undefined;
+    let grant: Grant | undefined;
+    try {
+      grant = asking && admitCall(asking, INFER, stream);
+    } catch (error) {
+      stream.emit('error', toGrpcStatus(error, options.logger, 'ModelStreamInfer'));
+      return;
+    }
+    const session = new StreamSession(stream, options, asking, grant);
     stream.once(
       'close',
       shutdown.onShutdown(() => session.drain()),
@@ -56,6 +68,9 @@ class StreamSession {
   constructor(
     private readonly stream: InferStream,
     private readonly options: InferRpcOptions,
+    private readonly access: AccessPolicy | undefined,
+    /** From the opening of the stream, for the first request; the others ask anew, so that a key can be revoked. */
+    private opening: Grant | undefined,
   ) {
     this.#realStatus = stream.metadata.get('triton_grpc_error')[0] === 'true';
     stream.on('data', (message: Buffer) => this.onRequest(message));
@@ -86,12 +101,17 @@ class StreamSession {
     let model: ServedModel | undefined;
     let slot: Slot | undefined;
     try {
+      const grant = this.opening ?? (this.access && admitCall(this.access, INFER, this.stream));
+      this.opening = undefined;
+      grant?.requireModel(wire.modelName);
       model = this.options.catalog.resolve(wire.modelName, wire.modelVersion);
       const request = toInferRequest(wire, model);
       const accepted: Slot = { call: undefined, held: [], done: false, ordered: !isDecoupled(model) };
       slot = accepted;
       this.#slots.push(accepted);
-      accepted.call = this.options.inferHandler.infer(request, (frame) => this.onFrame(accepted, wire, frame));
+      const { inferHandler, catalog } = this.options;
+      const handler = grant?.meter(inferHandler, catalog) ?? inferHandler;
+      accepted.call = handler.infer(request, (frame) => this.onFrame(accepted, wire, frame));
     } catch (error) {
       slot ??= this.refusedSlot();
       this.refuse(slot, wire, toServingError(error), error);

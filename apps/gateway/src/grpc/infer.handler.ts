@@ -12,6 +12,9 @@ import {
   type ServedModel,
 } from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
+import type { AccessPolicy } from '../access/access-policy.js';
+import { INFER } from '../access/actions.js';
+import { admitCall } from '../access/grpc-access.js';
 import type { InferHandler } from '../infer/infer-service.js';
 import { toGrpcStatus } from './grpc-status.js';
 import { toInferRequest } from './infer-request.js';
@@ -20,6 +23,8 @@ export interface InferRpcOptions {
   readonly catalog: ModelCatalog;
   readonly inferHandler: InferHandler;
   readonly logger: Logger;
+  /** Who may infer; everybody without it. */
+  readonly access?: AccessPolicy;
 }
 
 /** Whether each request to the model may have any number of responses. */
@@ -28,11 +33,14 @@ export const isDecoupled = (model: ServedModel): boolean => model.config.modelTr
 export type RawUnaryHandler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => void;
 
 /** @returns the handler to register for ModelInfer. */
-export function modelInfer({ catalog, inferHandler, logger }: InferRpcOptions): RawUnaryHandler {
+export function modelInfer({ catalog, inferHandler, logger, access }: InferRpcOptions): RawUnaryHandler {
+  const asking = access?.isOpen('grpc') === false ? access : undefined;
   return (call, callback) => {
     const fail = (error: unknown): void => callback(toGrpcStatus(error, logger, 'ModelInfer'));
     try {
+      const grant = asking && admitCall(asking, INFER, call);
       const wire = decodeModelInferRequest(call.request);
+      grant?.requireModel(wire.modelName);
       const model = catalog.resolve(wire.modelName, wire.modelVersion);
       if (isDecoupled(model)) {
         throw new ServingError('UNIMPLEMENTED', "ModelInfer RPC doesn't support models with decoupled transaction policy", {
@@ -58,7 +66,7 @@ export function modelInfer({ catalog, inferHandler, logger }: InferRpcOptions): 
             }),
           );
       };
-      const inferCall = inferHandler.infer(toInferRequest(wire, model), answer);
+      const inferCall = (grant?.meter(inferHandler, catalog) ?? inferHandler).infer(toInferRequest(wire, model), answer);
       // Also told after the reply has gone, when cancelling does nothing.
       call.once('cancelled', () => inferCall.cancel());
     } catch (error) {

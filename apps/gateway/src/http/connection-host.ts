@@ -1,7 +1,10 @@
 /** The port between one connection and the data plane that accepted it. */
 import type { Socket } from 'node:net';
+import type { ServingError } from '@paceline/protocol';
+import type { Grant } from '../access/grant.js';
 import type { DataPlaneLimits } from './data-plane-limits.js';
 import type { InferRoute } from './infer-route.js';
+import type { InferHead } from './request-head.js';
 
 /** What all connections of a data plane share. */
 export interface ConnectionHost {
@@ -12,6 +15,10 @@ export interface ConnectionHost {
   readonly dateLine: string;
   /** True once the data plane is closing: each connection ends with its last reply. */
   readonly closing: boolean;
+  /** Lower-case names of the headers that decide about access. */
+  readonly credentialNames: ReadonlySet<string>;
+  /** What the caller may do, or why not; undefined = nothing is asked. Decided before the body is read. */
+  admit(head: InferHead): Grant | ServingError | undefined;
   /** Takes over a socket whose next bytes are `head`. */
   handOver(socket: Socket, head: Buffer): void;
   /** @returns false where the bytes do not fit; else they count until released */

@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { ServingError } from '@paceline/protocol';
+import type { Grant } from '../access/grant.js';
 import type { ConnectionHost } from './connection-host.js';
 import { judgeTimeout } from './connection-timeouts.js';
 import { bodyTooLargeText } from './data-plane-limits.js';
@@ -27,6 +28,8 @@ export class Connection {
   /** The last head of this connection: clients repeat themselves. */
   #headText = '';
   #head: InferHead | undefined;
+  /** Of the request whose body is being read. */
+  #grant: Grant | undefined;
   #state: 'open' | 'handing-over' | 'ending' | 'gone' = 'open';
   #paused = false;
   #parsing = false;
@@ -171,7 +174,7 @@ export class Connection {
     }
     const text = bytes.toString('latin1', 0, end);
     if (text !== this.#headText) {
-      this.#head = parseInferHead(text);
+      this.#head = parseInferHead(text, this.host.credentialNames);
       this.#headText = text;
     }
     const head = this.#head;
@@ -185,6 +188,9 @@ export class Connection {
   #takeBody(head: InferHead, bytes: Buffer, start: number): boolean {
     const { limits } = this.host;
     const length = head.contentLength;
+    const grant = this.host.admit(head);
+    if (grant instanceof ServingError) return this.#refuseAccess(grant, head, bytes, start + length);
+    this.#grant = grant;
     if (length > limits.maxInputBytes) {
       this.#refuse(413, 'body_too_large', bodyTooLargeText(length, limits.maxInputBytes));
       return false;
@@ -233,6 +239,7 @@ export class Connection {
         contentEncoding: head.contentEncoding,
         acceptEncoding: head.acceptEncoding,
         body,
+        grant: this.#grant,
       },
       (reply) => {
         slot.reply = reply;
@@ -260,10 +267,28 @@ export class Connection {
     this.#refuse(431, 'headers_too_large', `request headers exceed the limit of ${this.host.limits.maxHeaderBytes} bytes`);
   }
 
-  /** Answers after the replies before it, then ends the connection: what follows cannot be told apart any more. */
+  /** Where the body came with the head it is skipped and the connection goes on; else nothing is read for such a caller. */
+  #refuseAccess(error: ServingError, head: InferHead, bytes: Buffer, end: number): boolean {
+    if (end > bytes.length) {
+      this.#refuseWith(error);
+      return false;
+    }
+    this.#rest = end === bytes.length ? EMPTY : bytes.subarray(end);
+    const slot = this.#replies.open(head.close, 0);
+    if (head.close) this.#state = 'ending';
+    slot.reply = errorReply(error);
+    if (this.#replies.isNext(slot)) this.#flush();
+    return true;
+  }
+
   #refuse(httpStatus: number, reason: string, message: string): void {
     const retry = httpStatus === 429 ? { retryAfterMs: 1000 } : {};
-    const reply = errorReply(new ServingError('INVALID_ARGUMENT', message, { reason, httpStatus, ...retry }));
+    this.#refuseWith(new ServingError('INVALID_ARGUMENT', message, { reason, httpStatus, ...retry }));
+  }
+
+  /** Answers after the replies before it, then ends the connection: what follows cannot be told apart any more. */
+  #refuseWith(error: ServingError): void {
+    const reply = errorReply(error);
     if (this.#body !== undefined) this.host.release(this.#body.reservedBytes);
     this.#body = undefined;
     this.#rest = EMPTY;

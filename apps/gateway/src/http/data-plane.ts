@@ -4,16 +4,22 @@
  * closing leaves none behind.
  */
 import type { Server as HttpServer } from 'node:http';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Clock, Timer } from '@paceline/clock';
 import { systemClock } from '@paceline/clock';
-import type { ModelCatalog } from '@paceline/protocol';
+import { toServingError, type ModelCatalog, type ServingError } from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
+import type { AccessPolicy } from '../access/access-policy.js';
+import { INFER } from '../access/actions.js';
+import type { Grant } from '../access/grant.js';
+import type { TlsSource } from '../access/tls-files.js';
 import type { InferHandler } from '../infer/infer-service.js';
 import { Connection } from './connection.js';
 import type { ConnectionHost } from './connection-host.js';
 import { DEFAULT_DATA_PLANE_LIMITS, type DataPlaneLimits } from './data-plane-limits.js';
 import { InferRoute, type JsonOffload } from './infer-route.js';
+import { createListener } from './listener.js';
+import type { InferHead } from './request-head.js';
 
 export interface HttpDataPlaneOptions {
   readonly inferHandler: InferHandler;
@@ -25,6 +31,10 @@ export interface HttpDataPlaneOptions {
   readonly clock?: Clock;
   /** Decodes large JSON bodies off the main thread. */
   readonly offload?: JsonOffload;
+  /** Who may infer; everybody without it. */
+  readonly access?: AccessPolicy;
+  /** Certificates of the port; without them it speaks plain HTTP. */
+  readonly tls?: TlsSource;
 }
 
 export interface HttpDataPlane {
@@ -41,11 +51,14 @@ export interface HttpDataPlane {
 }
 
 const TICK_US = 1_000_000;
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   readonly server: Server;
   readonly limits: DataPlaneLimits;
   readonly route: InferRoute;
+  readonly credentialNames: ReadonlySet<string>;
+  readonly #access: AccessPolicy | undefined;
   readonly #clock: Clock;
   readonly #fallback: HttpServer;
   readonly #sockets = new Set<Socket>();
@@ -62,8 +75,12 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     this.#clock = options.clock ?? systemClock;
     this.#fallback = options.fallbackServer;
     this.route = new InferRoute({ ...options, maxInputBytes: this.limits.maxInputBytes });
-    // A half-closed client counts as gone, but its socket must not end by itself before pending work was cancelled.
-    this.server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#accept(socket));
+    this.#access = options.access?.isOpen('http') === false ? options.access : undefined;
+    this.credentialNames = this.#access?.httpHeaders ?? NO_NAMES;
+    this.server = createListener(options.tls, this.limits.headerTimeoutS, {
+      onSocket: (socket) => this.#accept(socket),
+      onReady: (socket) => this.#serve(socket),
+    });
     this.server.maxConnections = this.limits.maxConnections;
   }
 
@@ -104,6 +121,18 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     this.#timer = undefined;
   }
 
+  admit(head: InferHead): Grant | ServingError | undefined {
+    const access = this.#access;
+    if (access === undefined) return undefined;
+    try {
+      const grant = access.authorize('http', INFER, (name) => head.credentials[name]);
+      grant.requireModel(head.model);
+      return grant;
+    } catch (error) {
+      return toServingError(error);
+    }
+  }
+
   handOver(socket: Socket, head: Buffer): void {
     // Paused, so that no byte overtakes those put back; node:http listens before the flow goes on.
     socket.pause();
@@ -128,6 +157,11 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) this.#onEmpty?.();
     });
+    // While a handshake runs nobody else listens; 'close' follows.
+    socket.on('error', () => undefined);
+  }
+
+  #serve(socket: Socket): void {
     this.#connections.add(new Connection(socket, this, (connection) => this.#connections.delete(connection)));
   }
 

@@ -23,6 +23,8 @@ export function registerInferRoutes(fastify: FastifyInstance, options: InferRout
   // A hijacked reply ends Fastify's part: no further hook or handler runs.
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { model, version = '' } = request.params as InferParams;
+    // What hooks have set, for instance for other origins, would be lost with Fastify's reply.
+    for (const [header, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(header, value);
     reply.hijack();
     serveNodeInfer(route, request.raw, reply.raw, model, version, maxInputBytes);
   };

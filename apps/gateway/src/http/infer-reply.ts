@@ -66,6 +66,7 @@ export function errorReply(error: ServingError, extra?: HttpHeaders): HttpReply 
   const retryAfter = retryAfterSeconds(error);
   let headers = JSON_HEADERS;
   if (retryAfter !== undefined) headers = [...headers, ['Retry-After', String(retryAfter)]];
+  if (error.code === 'UNAUTHENTICATED') headers = [...headers, ['WWW-Authenticate', 'Bearer']];
   if (extra !== undefined) headers = [...headers, ...extra];
   return { status: httpStatusOf(error), headers, text: JSON.stringify({ error: error.message }), chunks: NO_CHUNKS };
 }

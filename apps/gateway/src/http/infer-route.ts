@@ -5,6 +5,7 @@
 import type { ModelCatalog, ReplyFrame, ServedModel } from '@paceline/protocol';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
+import type { Grant } from '../access/grant.js';
 import type { InferCall, InferHandler } from '../infer/infer-service.js';
 import { compressBody, inflateBody, negotiate, UnsupportedCodingError } from './content-coding.js';
 import { decodeJsonBody } from './decode-body.js';
@@ -22,6 +23,8 @@ export interface InferHttpRequest {
   readonly acceptEncoding: string | undefined;
   /** Kept as long as the request runs: binary inputs are views of it. */
   readonly body: Buffer;
+  /** What the caller may use up; undefined = no limits. */
+  readonly grant?: Grant | undefined;
 }
 
 export interface InferRouteOptions {
@@ -119,7 +122,9 @@ class RunningInfer {
   #run(decoded: DecodedInfer): void {
     if (this.#settled) return;
     const { request, form } = decoded;
-    this.#call = this.options.inferHandler.infer(request, (frame) => this.#onFrame(frame, request.id, form));
+    const { inferHandler, catalog } = this.options;
+    const handler = this.request.grant?.meter(inferHandler, catalog) ?? inferHandler;
+    this.#call = handler.infer(request, (frame) => this.#onFrame(frame, request.id, form));
   }
 
   #onFrame(frame: ReplyFrame, id: string, form: DecodedInfer['form']): void {

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServingError } from '@paceline/protocol';
+import { grantOf } from '../access/http-access.js';
 import { bodyTooLargeText } from './data-plane-limits.js';
 import { errorReply, type HttpReply } from './infer-reply.js';
 import type { CancelInfer, InferRoute } from './infer-route.js';
@@ -76,6 +77,7 @@ export function serveNodeInfer(
         contentEncoding: single(request.headers['content-encoding']),
         acceptEncoding: single(request.headers['accept-encoding']),
         body,
+        grant: grantOf(request),
       },
       (reply) => send(response, reply, false),
     );

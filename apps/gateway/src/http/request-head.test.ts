@@ -20,6 +20,7 @@ describe('recognised', () => {
       model: 'm-1.x_y',
       version: '',
       contentLength: 12,
+      credentials: {},
       close: true,
       inferenceHeaderLength: '5',
       contentEncoding: 'deflate',
@@ -28,6 +29,21 @@ describe('recognised', () => {
     expect(
       parseInferHead('POST /v2/models/m/versions/12/infer HTTP/1.1\r\nhost:\r\ncontent-length: 0\r\nconnection: keep-alive'),
     ).toMatchObject({ model: 'm', version: '12', close: false });
+  });
+});
+
+describe('headers that decide about access', () => {
+  const names = new Set(['authorization', 'x-api-key']);
+  const read = (...fields: string[]) => parseInferHead(head('Content-Length: 1', ...fields), names);
+
+  test('are kept, by lower-case name', () => {
+    expect(read('AUTHORIZATION: Bearer a b ', 'X-Api-Key:k')?.credentials).toEqual({ authorization: 'Bearer a b', 'x-api-key': 'k' });
+    expect(read('X-Other: a')?.credentials).toEqual({});
+    expect(parseInferHead(head('Content-Length: 1', 'x-api-key: k'))?.credentials).toEqual({});
+  });
+
+  test('given twice they are left to node:http', () => {
+    expect(read('x-api-key: a', 'X-API-Key: a')).toBeUndefined();
   });
 });
 
@@ -42,6 +58,7 @@ describe('left alone', () => {
     ['chunked', head(...GOOD, 'Transfer-Encoding: chunked')],
     ['expectation', head(...GOOD, 'Expect: 100-continue')],
     ['upgrade', head(...GOOD, 'Upgrade: h2c')],
+    ['a web page', head(...GOOD, 'Origin: https://page.example')],
     ['a list in Connection', head(...GOOD, 'Connection: keep-alive, x')],
     ['two hosts', head(...GOOD, 'Host: other')],
     ['no host', `${LINE}\r\nContent-Length: 1`],

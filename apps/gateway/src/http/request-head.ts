@@ -14,6 +14,8 @@ export interface InferHead {
   readonly inferenceHeaderLength: string | undefined;
   readonly contentEncoding: string | undefined;
   readonly acceptEncoding: string | undefined;
+  /** The headers that decide about access, by lower-case name. */
+  readonly credentials: Readonly<Record<string, string>>;
 }
 
 /** How a recognised request begins; shorter input that agrees so far may become one. */
@@ -27,22 +29,29 @@ const DIGITS = /^\d{1,15}$/;
 /** Fields that decide framing or the reply; a second one of these is not canonical. */
 const SINGLE = new Set(['host', 'content-length', 'connection', 'inference-header-content-length', 'content-encoding', 'accept-encoding']);
 /** Fields whose presence means that the request wants more than this parser does. */
-const FOREIGN = new Set(['transfer-encoding', 'expect', 'upgrade', 'te', 'trailer', 'http2-settings']);
+const FOREIGN = new Set(['transfer-encoding', 'expect', 'upgrade', 'te', 'trailer', 'http2-settings', 'origin']);
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * @param text the head without the empty line that ends it, decoded as latin1
+ * @param credentialNames lower-case names of the headers that decide about access
  * @returns undefined for anything that is not plainly an inference request
  */
-export function parseInferHead(text: string): InferHead | undefined {
+export function parseInferHead(text: string, credentialNames: ReadonlySet<string> = NONE): InferHead | undefined {
   const lines = text.split('\r\n');
   const line = REQUEST_LINE.exec(lines[0] as string);
   if (line === null || line[1] === '.' || line[1] === '..') return undefined;
   const fields: Record<string, string> = {};
+  const credentials: Record<string, string> = Object.create(null) as Record<string, string>;
   for (let i = 1; i < lines.length; i++) {
     const field = FIELD.exec(lines[i] as string);
     if (field === null) return undefined;
     const name = (field[1] as string).toLowerCase();
     if (FOREIGN.has(name)) return undefined;
+    if (credentialNames.has(name)) {
+      if (credentials[name] !== undefined) return undefined;
+      credentials[name] = (field[2] as string).trimEnd();
+    }
     if (!SINGLE.has(name)) continue;
     if (fields[name] !== undefined) return undefined;
     fields[name] = (field[2] as string).trimEnd();
@@ -59,6 +68,7 @@ export function parseInferHead(text: string): InferHead | undefined {
     inferenceHeaderLength: fields['inference-header-content-length'],
     contentEncoding: fields['content-encoding'],
     acceptEncoding: fields['accept-encoding'],
+    credentials,
   };
 }
 

@@ -3,7 +3,6 @@ import { flag, optionalFlag, refused, repeatableFlag, withoutEffect } from '../f
 import { integer, oneOf, port, text, toggle } from '../flag-types.js';
 
 const NO_KEEPALIVE = withoutEffect('connections follow the defaults of the gRPC library');
-const NO_API_KEYS = 'access rules for single APIs are not served yet; management is open to loopback clients only';
 
 export const httpFlags = {
   'allow-http': flag('HTTP', toggle, 'true', 'Serve the v2 protocol over HTTP'),
@@ -25,7 +24,6 @@ export const httpFlags = {
     'Headers handed to models as request parameters',
     refused('headers are not handed to models yet'),
   ),
-  'http-restricted-api': repeatableFlag('HTTP', text('<apis>:<key>=<value>'), 'none', 'APIs that need a header', refused(NO_API_KEYS)),
 };
 
 export const grpcFlags = {
@@ -39,30 +37,6 @@ export const grpcFlags = {
     'not set',
     'Headers handed to models as request parameters',
     refused('headers are not handed to models yet'),
-  ),
-  'grpc-restricted-protocol': repeatableFlag(
-    'gRPC',
-    text('<protocols>:<key>=<value>'),
-    'none',
-    'Protocols that need a header',
-    refused(NO_API_KEYS),
-  ),
-  'grpc-use-ssl': flag('gRPC', toggle, 'false', 'Encrypt with TLS', refused('TLS is not served yet; put a proxy in front')),
-  'grpc-use-ssl-mutual': flag(
-    'gRPC',
-    toggle,
-    'false',
-    'Ask clients for certificates',
-    refused('TLS is not served yet; put a proxy in front'),
-  ),
-  'grpc-server-cert': optionalFlag('gRPC', text('<file>'), 'not set', 'Certificate of the server (PEM)', refused('TLS is not served yet')),
-  'grpc-server-key': optionalFlag('gRPC', text('<file>'), 'not set', 'Key of that certificate (PEM)', refused('TLS is not served yet')),
-  'grpc-root-cert': optionalFlag(
-    'gRPC',
-    text('<file>'),
-    'not set',
-    'Root certificates for clients (PEM)',
-    refused('TLS is not served yet'),
   ),
   'grpc-infer-thread-count': flag(
     'gRPC',
