@@ -60,6 +60,13 @@ export class ModelDirectory implements ModelCatalog {
   }
 }
 
+function malformedVersion(version: string): ServingError {
+  const text = /^-\d+$/.test(version)
+    ? `invalid model version specified '${version}' , version should be an integral value > 0`
+    : `failed to get model version from specified version string '${version}' (details: stol), version should be an integral value > 0`;
+  return new ServingError('INVALID_ARGUMENT', text, { reason: 'malformed_version' });
+}
+
 function wasUnloaded({ failure, versions }: ModelRecord): boolean {
   return failure === '' && [...versions.values()].every(({ state, reason }) => state === 'UNLOADING' || reason === UNLOADED);
 }
