@@ -14,3 +14,16 @@ test('what the machine has run out of is said without a path; other errors give 
   });
   expect(toServingError('a text')).toMatchObject({ code: 'INTERNAL' });
 });
+
+test('what a client did collects no stack, and leaves the stacks of others alone', () => {
+  const limit = Error.stackTraceLimit;
+  expect(new ServingError('RESOURCE_EXHAUSTED', 'the queue is full').stack).not.toContain('\n    at ');
+  expect(Error.stackTraceLimit).toBe(limit);
+  expect(new Error('other').stack).toContain('\n    at ');
+});
+
+test('a bug keeps its stack', () => {
+  const error = toServingError(new TypeError('a bug'));
+  expect(error.code).toBe('INTERNAL');
+  expect(error.stack).toContain('\n    at ');
+});
