@@ -2,7 +2,24 @@
 import { parseArgs } from 'node:util';
 import { RESULTS_FOLDER, SERVER_ENTRY } from './paths.js';
 
-export const SCENARIO_NAMES = ['mlp', 'int8', 'ocr', 'tiny', 'trees', 'grpc', 'latency', 'open-loop', 'memory'] as const;
+export const SCENARIO_NAMES = [
+  'mlp',
+  'int8',
+  'ocr',
+  'tiny',
+  'trees',
+  'grpc',
+  'latency',
+  'open-loop',
+  'memory',
+  'overload',
+  'objective',
+  'pacing',
+  'recovery',
+  'overhead',
+  'many',
+  'loading',
+] as const;
 export type ScenarioName = (typeof SCENARIO_NAMES)[number];
 
 export interface BenchOptions {
@@ -10,6 +27,8 @@ export interface BenchOptions {
   readonly rounds: number;
   readonly quick: boolean;
   readonly serverEntry: string;
+  /** Another server that `overhead` compares with; undefined = the same one with metrics switched off. */
+  readonly baselineEntry: string | undefined;
   readonly serverCore: number;
   readonly generatorCore: number;
   readonly connections: number;
@@ -30,6 +49,7 @@ export const HELP = `pnpm bench -- [flags]
   --connections N      closed-loop connections (default 64)
   --seed N             seed of the open loop's send times (default 1)
   --server FILE        entry file of the server (default apps/server/dist/main.js)
+  --baseline FILE      entry file of an older server, for overhead (default: the same server without metrics)
   --server-core N      core of the server and everything it is compared with (default 0)
   --generator-core N   core of the generator (default 1)
   --out DIR            where results go (default infra/bench/results)
@@ -62,6 +82,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | undefined 
       connections: { type: 'string', default: '64' },
       seed: { type: 'string', default: '1' },
       server: { type: 'string', default: SERVER_ENTRY },
+      baseline: { type: 'string' },
       'server-core': { type: 'string', default: '0' },
       'generator-core': { type: 'string', default: '1' },
       out: { type: 'string', default: RESULTS_FOLDER },
@@ -75,6 +96,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | undefined 
     rounds: wholeNumber('rounds', values.rounds ?? (quick ? '1' : '3')),
     quick,
     serverEntry: values.server,
+    baselineEntry: values.baseline,
     serverCore: wholeNumber('server-core', values['server-core']),
     generatorCore: wholeNumber('generator-core', values['generator-core']),
     connections: wholeNumber('connections', values.connections),

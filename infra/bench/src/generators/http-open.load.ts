@@ -6,6 +6,7 @@
 import { benchModel } from '../models/catalog.js';
 import { poissonTimesMs } from '../random.js';
 import { httpRequests } from '../requests/http-request.js';
+import { conversationTimesMs } from '../trace.js';
 import { HttpConnection } from './http-connection.js';
 import type { LoadPlan, LoadResult } from './load-plan.js';
 import { Recorder } from './recorder.js';
@@ -17,12 +18,17 @@ const TIMER_MARGIN_MS = 2;
 interface Slot {
   connection: HttpConnection;
   dueAtMs: number;
+  sentAtMs: number;
 }
 
 export async function httpOpenLoad(plan: Extract<LoadPlan, { kind: 'http-open' }>, onWindowOpen: () => void): Promise<LoadResult> {
   const requests = httpRequests(benchModel(plan.model), plan.form);
-  const times = poissonTimesMs(plan.ratePerS, plan.warmupMs + plan.measureMs + 1000, plan.seed);
-  const recorder = new Recorder();
+  const durationMs = plan.warmupMs + plan.measureMs + 1000;
+  const times =
+    plan.arrivals === 'conversation-trace'
+      ? conversationTimesMs(plan.ratePerS, durationMs)
+      : poissonTimesMs(plan.ratePerS, durationMs, plan.seed);
+  const recorder = new Recorder(plan.objectiveMs);
   const { broken, break: breakLoad } = breaker();
   const idle: Slot[] = [];
   const waiting: number[] = [];
@@ -34,7 +40,8 @@ export async function httpOpenLoad(plan: Extract<LoadPlan, { kind: 'http-open' }
     const request = requests[next++ % requests.length];
     if (request === undefined) return;
     slot.dueAtMs = dueAtMs;
-    recorder.sent(dueAtMs, performance.now());
+    slot.sentAtMs = performance.now();
+    recorder.sent(dueAtMs, slot.sentAtMs);
     slot.connection.send(request);
   };
   const release = (slot: Slot): void => {
@@ -46,10 +53,12 @@ export async function httpOpenLoad(plan: Extract<LoadPlan, { kind: 'http-open' }
     opened++;
     const slot: Slot = {
       dueAtMs: 0,
+      sentAtMs: 0,
       connection: await HttpConnection.open(
         plan.port,
         (status) => {
           if (status === 200) recorder.succeeded(slot.dueAtMs, performance.now());
+          else if (status === 429 && plan.mayRefuse) recorder.refused(slot.sentAtMs, performance.now());
           else recorder.failure(`HTTP ${status}`);
           release(slot);
         },

@@ -19,11 +19,16 @@ function summary(recorded: RecordableHistogram): LatencySummary {
 export class Recorder {
   private readonly latency = histogram();
   private readonly lag = histogram();
+  private readonly refusals = histogram();
+  private within = 0;
   private open = false;
   private failed = 0;
   private firstFailure: string | undefined;
   private openedAtMs = 0;
   private cpuAtOpen = process.cpuUsage();
+
+  /** @param objectiveMs answers within it are counted as well */
+  constructor(private readonly objectiveMs?: number) {}
 
   openWindow(): void {
     this.open = true;
@@ -33,7 +38,13 @@ export class Recorder {
 
   /** `sinceMs` and `untilMs` on the clock of `performance.now()`. */
   succeeded(sinceMs: number, untilMs: number): void {
-    if (this.open) this.latency.record(Math.max(1, Math.round((untilMs - sinceMs) * 1e6)));
+    if (!this.open) return;
+    this.latency.record(Math.max(1, Math.round((untilMs - sinceMs) * 1e6)));
+    if (untilMs - sinceMs <= (this.objectiveMs ?? 0)) this.within++;
+  }
+
+  refused(sinceMs: number, untilMs: number): void {
+    if (this.open) this.refusals.record(Math.max(1, Math.round((untilMs - sinceMs) * 1e6)));
   }
 
   sent(dueMs: number, nowMs: number): void {
@@ -57,6 +68,8 @@ export class Recorder {
       elapsedMs,
       ratePerS: (this.latency.count * 1000) / elapsedMs,
       latency: summary(this.latency),
+      refused: this.refusals.count > 0 ? { count: this.refusals.count, latency: summary(this.refusals) } : undefined,
+      withinObjective: this.objectiveMs === undefined ? undefined : this.within / (this.latency.count + this.refusals.count),
       sendLag: this.lag.count > 0 ? summary(this.lag) : undefined,
       generatorCpuShare: (cpu.user + cpu.system) / 1000 / elapsedMs,
     };

@@ -57,6 +57,19 @@ export function treeCpuSeconds(root: number): number {
   return tree.length === 0 ? Number.NaN : tree.reduce((sum, stat) => sum + stat.cpuTicks, 0) / TICKS_PER_S;
 }
 
+/** User and system time of one process, seconds. */
+export function processCpuSeconds(pid: number): number {
+  const text = readOrUndefined(`/proc/${pid}/stat`);
+  return text === undefined ? Number.NaN : parseStat(text).cpuTicks / TICKS_PER_S;
+}
+
+/** The processes below `root` that run Node: the hosts of a server's instances. */
+export function nodeProcessesBelow(root: number): number[] {
+  return treeOf(root, allProcesses())
+    .map(({ pid }) => pid)
+    .filter((pid) => pid !== root && readOrUndefined(`/proc/${pid}/cmdline`)?.split('\0')[0]?.endsWith('node'));
+}
+
 export interface TreeMemory {
   /** Proportional set size: shared pages are divided among the processes that share them. */
   readonly pssBytes: number;

@@ -9,8 +9,14 @@ import { forestModel } from './trees.js';
 
 export interface BenchModel {
   readonly name: string;
-  /** 1 = no batching; above: dynamic batching without a delay. */
+  /** 1 = no batching; above: dynamic batching without a delay, unless `batching` says more. */
   readonly maxBatchSize: number;
+  /** Fields inside `dynamic_batching`. */
+  readonly batching?: string;
+  /** Fields of the model configuration beside those that every model has. */
+  readonly config?: string;
+  /** Default 1. */
+  readonly instances?: number;
   readonly inputName: string;
   /** One row, without the batch dimension. */
   readonly inputShape: readonly number[];
@@ -53,6 +59,41 @@ export const MLP: BenchModel = {
 
 export const MLP_UNBATCHED: BenchModel = { ...MLP, name: 'mlp_unbatched', maxBatchSize: 1 };
 
+/** Requests that the short queues of the models below hold; what does not fit is refused. */
+export const QUEUE_SIZE = 128;
+const shortQueue = `default_queue_policy { max_queue_size: ${QUEUE_SIZE} }`;
+
+export const MLP_QUEUED: BenchModel = { ...MLP, name: 'mlp_queued', batching: shortQueue };
+
+/** Every size is a preferred one: whatever waits is taken as soon as an instance is free. */
+export const MLP_GREEDY: BenchModel = {
+  ...MLP,
+  name: 'mlp_greedy',
+  batching: `preferred_batch_size: [ ${Array.from({ length: MAX_BATCH_SIZE }, (_, i) => i + 1).join(', ')} ]`,
+};
+
+export const OBJECTIVE_MS = 40;
+export const MLP_OBJECTIVE: BenchModel = {
+  ...MLP,
+  name: 'mlp_objective',
+  config: `parameters { key: "latency_objective_ms" value { string_value: "${OBJECTIVE_MS}" } }`,
+};
+
+export const MLP_DELAYED: BenchModel = { ...MLP, name: 'mlp_delayed', batching: 'max_queue_delay_microseconds: 5000' };
+
+export const MLP_TWO: BenchModel = { ...MLP, name: 'mlp_two', instances: 2 };
+
+/** Small requests, long runs, room for one request in the queue: nearly everything is refused. */
+export const FULL: BenchModel = {
+  ...common,
+  name: 'full',
+  maxBatchSize: 1,
+  batching: 'default_queue_policy { max_queue_size: 1 }',
+  inputShape: [16],
+  outputElements: 4,
+  file: () => networkModel(seededLayers([16, 2048, 2048, 2048, 4], SEED), 'fp32'),
+};
+
 export const MLP_INT8: BenchModel = {
   ...MLP,
   name: 'mlp_int8',
@@ -78,6 +119,8 @@ export const OCR_DIRECTION: BenchModel = {
   file: ocrDirectionFile,
 };
 
+export const OCR_QUEUED: BenchModel = { ...OCR_DIRECTION, name: 'ocr_queued', batching: shortQueue };
+
 /** 600,000 bytes in and out and no work: what moving a large tensor costs. */
 export const LARGE_TENSOR: BenchModel = {
   ...common,
@@ -91,7 +134,22 @@ export const LARGE_TENSOR: BenchModel = {
   file: () => identityModel({ datatype: 'FP32', dims: [150_000] }),
 };
 
-const ALL = [TINY, MLP, MLP_UNBATCHED, MLP_INT8, TREES, OCR_DIRECTION, LARGE_TENSOR];
+const ALL = [
+  TINY,
+  MLP,
+  MLP_UNBATCHED,
+  MLP_QUEUED,
+  MLP_GREEDY,
+  MLP_OBJECTIVE,
+  MLP_DELAYED,
+  MLP_TWO,
+  MLP_INT8,
+  FULL,
+  TREES,
+  OCR_DIRECTION,
+  OCR_QUEUED,
+  LARGE_TENSOR,
+];
 
 /** @throws Error for a name that is not in the catalog. */
 export function benchModel(name: string): BenchModel {

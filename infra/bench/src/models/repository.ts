@@ -5,14 +5,15 @@ import { MODELS_FOLDER } from '../paths.js';
 import type { BenchModel } from './catalog.js';
 
 function configText(model: BenchModel, name: string): string {
-  const batching = model.maxBatchSize > 1 ? 'dynamic_batching { }\n' : '';
+  const { batching = '', config = '', instances = 1 } = model;
+  const isBatching = model.maxBatchSize > 1 || batching !== '';
   return `name: "${name}"
 backend: "onnxruntime"
 max_batch_size: ${model.maxBatchSize}
 input [ { name: "${model.inputName}" data_type: TYPE_FP32 dims: [ ${model.inputShape.join(', ')} ] } ]
 output [ { name: "${model.outputName}" data_type: TYPE_FP32 dims: [ ${model.outputElements} ] } ]
-instance_group [ { count: 1 kind: KIND_CPU } ]
-${batching}`;
+instance_group [ { count: ${instances} kind: KIND_CPU } ]
+${isBatching ? `dynamic_batching { ${batching} }\n` : ''}${config}`;
 }
 
 function writeModel(folder: string, name: string, model: BenchModel, file: Uint8Array): void {

@@ -13,6 +13,8 @@ function point(series: string, offeredPerS: number, p50Ms: number, p99Ms: number
     answered: 1,
     failed: 0,
     firstFailure: undefined,
+    refused: undefined,
+    withinObjective: undefined,
     elapsedMs: 1,
     ratePerS: offeredPerS,
     sendLag: undefined,

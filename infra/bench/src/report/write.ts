@@ -23,7 +23,7 @@ export function writeRun(run: Run): string[] {
   const figures = run.results
     .flatMap((result) => result.figures)
     .map((figure) => ({ ...figure, ...spread(figure.values), reached: isReached(figure) }));
-  const { serverEntry: _entry, out: _out, ...options } = run.options;
+  const { serverEntry: _entry, baselineEntry: _baseline, out: _out, ...options } = run.options;
   writeFileSync(`${stem}.json`, `${JSON.stringify({ ...run, options, figures }, null, 2)}\n`);
   const points = run.results.flatMap((result) => result.points);
   if (points.length === 0) return [`${stem}.json`];

@@ -3,8 +3,15 @@ import type { ScenarioName } from '../options.js';
 import { grpcScenario, tinyScenario, treesScenario } from './against-bare.scenario.js';
 import { int8Scenario, mlpScenario, ocrScenario } from './against-limit.scenario.js';
 import { latencyScenario } from './latency.scenario.js';
+import { loadingScenario } from './loading.scenario.js';
+import { manyScenario } from './many.scenario.js';
 import { memoryScenario } from './memory.scenario.js';
+import { objectiveScenario } from './objective.scenario.js';
 import { openLoopScenario } from './open-loop.scenario.js';
+import { overheadScenario } from './overhead.scenario.js';
+import { overloadScenario } from './overload.scenario.js';
+import { pacingScenario } from './pacing.scenario.js';
+import { recoveryScenario } from './recovery.scenario.js';
 import type { Scenario } from './scenario.js';
 
 export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
@@ -17,4 +24,11 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
   latency: latencyScenario,
   'open-loop': openLoopScenario,
   memory: memoryScenario,
+  overload: overloadScenario,
+  objective: objectiveScenario,
+  pacing: pacingScenario,
+  recovery: recoveryScenario,
+  overhead: overheadScenario,
+  many: manyScenario,
+  loading: loadingScenario,
 };

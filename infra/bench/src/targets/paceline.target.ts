@@ -54,7 +54,11 @@ async function batchCounts(port: number, model: string): Promise<BatchCounts> {
 /** Flags that the `paceline` command gives the server's Node: they lie beside the package's build. */
 function nodeFlags(entry: string): string[] {
   const file = join(dirname(entry), '..', 'node.flags');
-  return existsSync(file) ? readFileSync(file, 'utf8').split(/\s+/).filter((flag) => flag !== '') : [];
+  return existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split(/\s+/)
+        .filter((flag) => flag !== '')
+    : [];
 }
 
 /** @throws Error with the end of the server's output when it is not ready in time. */
@@ -62,7 +66,14 @@ export async function startPaceline(options: PacelineOptions): Promise<PacelineT
   const [httpPort, grpcPort, metricsPort] = [await freePort(), await freePort(), await freePort()];
   const ports = ['--http-port', httpPort, '--grpc-port', grpcPort, '--metrics-port', metricsPort].map(String);
   const startedAtMs = performance.now();
-  const child = spawnPinned(options.core, [...nodeFlags(options.entry), options.entry, '--model-repository', options.repository, ...ports, ...(options.flags ?? [])]);
+  const child = spawnPinned(options.core, [
+    ...nodeFlags(options.entry),
+    options.entry,
+    '--model-repository',
+    options.repository,
+    ...ports,
+    ...(options.flags ?? []),
+  ]);
   const output = lastLines(child);
   const ended = once(child, 'exit').then(() => true);
   const limitMs = options.readyWithinMs ?? 60_000;
