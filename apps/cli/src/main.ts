@@ -1,4 +1,4 @@
-/** Entry of every `paceline` command but `serve`, which bin/paceline turns into the server without coming here. */
+/** Entry of every `paceline` command but `serve` and `check`, which bin/paceline turns into apps/server without coming here. */
 import { createProgram } from './program.js';
 
 await createProgram().parseAsync();

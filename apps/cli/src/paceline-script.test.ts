@@ -31,6 +31,7 @@ describe('bin/paceline', () => {
     for (const app of ['cli', 'server']) {
       writeFileSync(put(`apps/${app}/dist/main.js`), `console.log(JSON.stringify(['${app}', process.pid, ...process.argv.slice(2)]))`);
     }
+    writeFileSync(put('apps/server/node.flags'), '--max-semi-space-size=16\n');
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
@@ -43,6 +44,12 @@ describe('bin/paceline', () => {
   test('serve becomes the server and keeps the words of the flags', async () => {
     const { stdout } = await run(script, ['serve', '--id', 'two words', '--x=']);
     expect(JSON.parse(stdout)).toEqual(['server', expect.any(Number), '--id', 'two words', '--x=']);
+  });
+
+  test('check asks the server, whose judges it needs', async () => {
+    const main = put('apps/server/dist/check/check.main.js');
+    writeFileSync(main, "console.log(JSON.stringify(['check', ...process.argv.slice(2)]))");
+    expect(JSON.parse((await run(script, ['check', 'a b', '--json'])).stdout)).toEqual(['check', 'a b', '--json']);
   });
 
   test('no process stays between caller and server', async () => {

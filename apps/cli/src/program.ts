@@ -1,6 +1,5 @@
 /** The commands of `paceline` and their help. */
 import { readFileSync } from 'node:fs';
-import { parseServeOptions } from '@paceline/config';
 import { Command } from 'commander';
 import { keyCommand } from './key.command.js';
 
@@ -19,22 +18,12 @@ export function createProgram(): Command {
     .action(() => program.error('paceline: serve is started by the paceline script, which stands in apps/cli/bin'));
   program
     .command('check')
-    .usage('[flags]')
-    .description('read the flags of serve and report what is wrong with them, without starting')
+    .usage('[directory...] [--json] [flags of serve]')
+    .description('print everything that is wrong with model repositories, without starting; paceline check --help says more')
     .helpOption(false)
     .allowUnknownOption()
     .allowExcessArguments()
-    .action((_options: unknown, command: Command) => {
-      const result = parseServeOptions(command.args, process.env);
-      if (result.kind === 'help') return void console.log(result.text);
-      if (result.kind === 'errors') {
-        console.error(result.errors.join('\n'));
-        process.exitCode = 1;
-        return;
-      }
-      for (const warning of result.warnings) console.error(`warning: ${warning}`);
-      console.log('The flags are right.');
-    });
+    .action(() => program.error('paceline: check is started by the paceline script, which stands in apps/cli/bin'));
   program.addCommand(keyCommand());
   program
     .command('version')

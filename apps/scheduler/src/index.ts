@@ -8,6 +8,7 @@ export {
   type StartReport,
 } from './placement/model-manager.js';
 export type { ModelSource, SourceModel, SourceVersion } from './placement/model-source.js';
-export { RepositoryModelSource, type RepositorySourceOptions } from './placement/repository-source.js';
+export type { Finding } from './placement/config-report.js';
+export { RepositoryModelSource, type Inspection, type RepositorySourceOptions } from './placement/repository-source.js';
 export { Lanes, type LanesOptions } from './batching/lanes.js';
 export { LaneIntake, type LaneDirectory } from './intake/lane-intake.js';

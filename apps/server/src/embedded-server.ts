@@ -4,7 +4,6 @@
  * loading first), and at the end refuse, finish, then close.
  */
 import { randomBytes } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { systemClock } from '@paceline/clock';
 import type { ServeOptions } from '@paceline/config';
 import {
@@ -20,14 +19,16 @@ import {
   type ServerInfo,
 } from '@paceline/gateway';
 import { LocalModelRepository } from '@paceline/model-repository';
-import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type RepositorySourceOptions, type StartReport } from '@paceline/scheduler';
+import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type StartReport } from '@paceline/scheduler';
 import { InMemoryStreams } from '@paceline/streams';
-import { createMetrics, StatisticsRegistry, type Logger } from '@paceline/telemetry';
+import { createMetrics, StatisticsRegistry, type Log } from '@paceline/telemetry';
 import { createLocalWorker } from '@paceline/worker';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
 import { openFrontDoors, type Addresses, type FrontDoors } from './front-doors.js';
 import { logModelEvents } from './model-log.js';
+import { metricsOptions, openAccessLog, restartCounter } from './observability.js';
 import { openSecurity } from './security.js';
+import { sourceOptions } from './source-options.js';
 import { manifestVersion } from './version.js';
 
 export interface EmbeddedServer {
@@ -46,16 +47,19 @@ export interface EmbeddedServer {
 }
 
 /** Listens and is live when it resolves; no model is loaded yet. @throws StartError when a port cannot be had. */
-export async function startEmbeddedServer(options: ServeOptions, logger: Logger): Promise<EmbeddedServer> {
+export async function startEmbeddedServer(options: ServeOptions, log: Log): Promise<EmbeddedServer> {
   const clock = systemClock;
+  const { logger } = log;
   const gateway = randomBytes(8).toString('hex');
   const security = openSecurity(options, logger, clock);
   const { access } = security;
+  const accessLog = openAccessLog(options, clock, logger);
   const statistics = new StatisticsRegistry();
   const streams = new InMemoryStreams();
 
   // Worker and scheduler.
-  const worker = createLocalWorker({ replies: streams, logger, clock });
+  const worker = createLocalWorker({ replies: streams, logger: log.module('worker'), clock, observer: restartCounter(statistics) });
+  statistics.instanceMemory = () => worker.instanceMemory();
   const lanes = new Lanes({ clock, link: worker, replies: streams, statistics });
   const source = new RepositoryModelSource(repositoryOf(options), sourceOptions(options));
   const models = new ModelManager(
@@ -64,6 +68,9 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
       controlMode: options.repository.controlMode,
       startupModels: options.repository.loadModels === 'all' ? ['*'] : options.repository.loadModels,
       loadThreadCount: options.repository.loadThreadCount,
+      loadRetryCount: options.repository.loadRetryCount,
+      pollIntervalMs: 1000 * options.repository.pollSecs,
+      onPollFailure: (error) => log.module('models').error({ err: error }, 'model repository not polled; what is loaded stays'),
     },
   );
   worker.setListener({
@@ -74,11 +81,20 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     onCompletion: (completion) => lanes.onCompletion(completion),
   });
   streams.attachIntake(new LaneIntake(lanes, streams));
-  logModelEvents(models, logger);
+  logModelEvents(models, log.module('models'));
 
   // Gateway.
-  const tagsOf = (model: string, version: string) => models.served().find((m) => m.name === model && m.version === version)?.config.metricTags ?? {};
-  const metrics = createMetrics({ statistics, tagsOf, processMetrics: true });
+  const tagsOf = (model: string, version: string) => models.find(model, version)?.config.metricTags ?? {};
+  const metrics = createMetrics({
+    statistics,
+    tagsOf,
+    ...metricsOptions(options.metrics),
+    server: {
+      connections: () => ({ http: http.connectionCount, grpc: grpc.connectionCount }),
+      bufferedBytes: () => http.bufferedBytes,
+      ...(accessLog && { accessLog }),
+    },
+  });
   const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock, limits: inferLimits(options) });
   streams.attachGateway(gateway, (number, frame) => inferHandler.onFrame(number, frame));
   let draining = false;
@@ -87,26 +103,39 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     version: manifestVersion(),
     extensions: SERVED_EXTENSIONS,
     isLive: () => true,
-    isReady: () => !draining && (options.repository.strictReadiness ? models.allReady() : true),
+    isReady: () => !draining && (options.repository.strictReadiness ? models.allReady() : models.started),
   };
   const limits = { maxRequestBytes: options.http.maxInputBytes };
-  const gatewayOptions: GatewayOptions = { catalog: models, control: models, statistics, inferHandler, info, limits, logger, access };
+  const noted = { statistics, ...(accessLog && { accessLog }) };
+  const gatewayOptions: GatewayOptions = {
+    catalog: models,
+    control: models,
+    ...noted,
+    inferHandler,
+    info,
+    limits,
+    logger: log.module('control'),
+    logSettings: log.settings,
+    access,
+  };
+  const httpLogger = log.module('http');
   const app = await createGatewayApp({
     ...gatewayOptions,
-    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger, maxInputBytes: limits.maxRequestBytes }),
+    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger: httpLogger, ...noted, maxInputBytes: limits.maxRequestBytes }),
   });
   const http = createHttpDataPlane({
     inferHandler,
     catalog: models,
     fallbackServer: app.getHttpServer(),
-    logger,
+    logger: httpLogger,
+    ...noted,
     limits: { maxInputBytes: limits.maxRequestBytes },
     clock,
     access,
     ...(security.httpTls && { tls: security.httpTls }),
   });
-  const grpc = createGrpcServer({ ...gatewayOptions, clock, ...(security.grpcTls && { tls: security.grpcTls }) });
-  const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, logger, access) };
+  const grpc = createGrpcServer({ ...gatewayOptions, logger: log.module('grpc'), clock, ...(security.grpcTls && { tls: security.grpcTls }) });
+  const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, log.module('metrics'), access) };
 
   const closeAll = async (graceMs: number): Promise<void> => {
     await Promise.all([http.close(graceMs), doors.grpc.close(graceMs)]);
@@ -115,6 +144,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     await worker.close(graceMs);
     await doors.metrics.close();
     security.close();
+    await accessLog?.close();
   };
 
   const addresses = await openFrontDoors(doors, options).catch(async (error: unknown) => {
@@ -146,14 +176,6 @@ const CLOSE_MS = 5000;
 function repositoryOf({ repository }: ServeOptions): LocalModelRepository {
   const roots = repository.directories.length > 0 ? repository.directories : [EXAMPLE_REPOSITORY];
   return new LocalModelRepository({ roots, ...(repository.configName === undefined ? {} : { configName: repository.configName }) });
-}
-
-function sourceOptions({ backendConfig }: ServeOptions): RepositorySourceOptions {
-  const text = backendConfig.get('onnxruntime')?.get('default-max-batch-size');
-  // Triton starts two instances of a CPU model that states no count. On one core the second would only split batches
-  // and hold the weights twice.
-  const cpuInstanceCount = Math.min(2, availableParallelism());
-  return { cpuInstanceCount, ...(text === undefined ? {} : { defaultMaxBatchSize: Number(text) }) };
 }
 
 function inferLimits({ limits }: ServeOptions): InferLimits {

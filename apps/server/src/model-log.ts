@@ -4,9 +4,12 @@ import type { Logger } from '@paceline/telemetry';
 
 export function logModelEvents(models: ModelManager, logger: Logger): void {
   models.subscribe((event) => {
-    const { model, version, state } = event;
+    const { model, version, state, instances, warmup } = event;
     for (const warning of event.warnings) logger.warn({ model, version }, warning);
-    if (state === 'READY') logger.info({ model, version, instances: event.instances, loadMs: Math.round(event.loadMs) }, 'model ready');
+    if (state === 'READY') {
+      const warmed = warmup && { warmupSamples: warmup.samples, warmupRuns: warmup.runs, warmupMs: Math.round(warmup.durationMs) };
+      logger.info({ model, version, instances, loadMs: Math.round(event.loadMs), ...warmed }, 'model ready');
+    }
     else if (failed(event)) logger.error({ model, version, reason: event.reason }, 'model failed to load');
     else logger.debug({ model, version, state, reason: event.reason }, 'model state');
   });

@@ -6,3 +6,4 @@ export {
   type RestartReason,
   type WorkerObserver,
 } from './supervision/observer.js';
+export { judgeOnnxOptions, type OptionRemark } from './onnx/session-options.js';

@@ -41,12 +41,7 @@ function controlModeFaults(values: FlagValues): Contradiction[] {
   const found: Contradiction[] = [];
   const mode = values['model-control-mode'];
   const loads = values['load-model'];
-  if (mode === 'poll') {
-    found.push({
-      between: ['model-control-mode'],
-      text: '--model-control-mode=poll is refused: repositories are not polled yet; use explicit and the repository API, or none',
-    });
-  } else if (mode === 'none' && loads.length > 0) {
+  if (mode !== 'explicit' && loads.length > 0) {
     found.push({
       between: ['load-model', 'model-control-mode'],
       text: `--load-model=${loads[0]} needs --model-control-mode=explicit, found ${mode}`,

@@ -111,7 +111,6 @@ describe('violations', () => {
   });
 
   test.each([
-    ['--model-control-mode=poll', 'poll is refused'],
     ['--model-control-mode=sometimes', "expected one of none, poll, explicit, found 'sometimes'"],
     ['--load-model=a', 'needs --model-control-mode=explicit'],
     ['--grpc-port=8000', '--http-port and --grpc-port are both 8000 on 127.0.0.1'],

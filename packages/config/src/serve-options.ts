@@ -84,8 +84,10 @@ export interface LogOptions {
 export interface RepositoryOptions {
   /** Directories, in the order given; empty = the example models that come with Paceline. */
   readonly directories: readonly string[];
-  readonly controlMode: 'none' | 'explicit';
-  /** Models to load at start in explicit mode; `'all'` for `--load-model=*`. Empty in mode `none`. */
+  readonly controlMode: 'none' | 'poll' | 'explicit';
+  /** Mode `poll`: between two looks at the repositories. */
+  readonly pollSecs: number;
+  /** Models to load at start in explicit mode; `'all'` for `--load-model=*`. Empty in the other modes. */
   readonly loadModels: readonly string[] | 'all';
   /** A model that fails to load at start ends the server with exit code 1. */
   readonly exitOnError: boolean;
@@ -93,6 +95,8 @@ export interface RepositoryOptions {
   readonly strictReadiness: boolean;
   /** What config.pbtxt leaves out is completed from the model file. */
   readonly autoCompleteConfig: boolean;
+  /** How often a load that failed in the backend is tried again. */
+  readonly loadRetryCount: number;
   /** Models loaded at the same time, at least 1. */
   readonly loadThreadCount: number;
   /** `configs/<name>.pbtxt` is taken instead of `config.pbtxt` where a model has it. */

@@ -2,7 +2,7 @@
  * The model source over local model repositories: joins what lies on disk with the rules of configurations. `read` is for
  * loading and gives up a model that cannot be served; `inspect` is for its author and tells everything that is wrong.
  */
-import { finishConfig, jsonStates, modelConfigFromJson, prepareConfig, selectVersions, type FinishOptions, type Prepared } from '@paceline/core';
+import { finishConfig, jsonStates, modelConfigFromJson, prepareConfig, selectVersions, type ConfigWarning, type FinishOptions, type Prepared } from '@paceline/core';
 import { ConfigSyntaxError, LocalModelRepository, type ConfigText, type RepositoryModel } from '@paceline/model-repository';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { ModelConfig } from '@paceline/protocol/model-config';
@@ -36,8 +36,10 @@ interface Written {
 export interface Inspection {
   readonly errors: readonly Finding[];
   readonly warnings: readonly Finding[];
-  /** Selected versions that could be loaded, with their final configurations. */
-  readonly good: readonly (SourceVersion & { readonly ok: true })[];
+  /** Final configurations of the selected versions that could be loaded. */
+  readonly configs: readonly ModelConfig[];
+  /** Gives a remark of somebody else its place in the model's configuration. */
+  readonly locate: (remark: ConfigWarning) => Finding;
 }
 
 function writtenAsJson(json: string): Written {
@@ -117,20 +119,23 @@ export class RepositoryModelSource implements ModelSource {
    * @returns an empty one where there is no such model
    */
   async inspect(name: string): Promise<Inspection> {
+    let text: ConfigText | undefined;
+    const locate = (remark: ConfigWarning): Finding => findingOf(remark, text);
     try {
       const model = await this.repository.read(name);
-      if (model === undefined) return { errors: [], warnings: [], good: [] };
+      if (model === undefined) return { errors: [], warnings: [], configs: [], locate };
       const written = this.#written(model, undefined);
+      text = written.text;
       const prepared = this.#prepare(model, written);
       const { versions, warnings } = await this.#versions(this.repository, model, written, prepared, undefined);
-      const errors = prepared.issues.map((issue) => findingOf(issue, written.text));
+      const errors = prepared.issues.map(locate);
       if (versions.length === 0) {
         errors.push(plainFinding(`at least one version must be available under the version policy of model '${name}'`));
       }
       for (const version of versions) if (!version.ok) errors.push(...findingsOfError(version.error));
-      return { errors, warnings, good: versions.filter((version): version is SourceVersion & { ok: true } => version.ok) };
+      return { errors, warnings, configs: versions.flatMap((version) => (version.ok ? [version.config] : [])), locate };
     } catch (thrown) {
-      return { errors: findingsOfError(thrown), warnings: [], good: [] };
+      return { errors: findingsOfError(thrown), warnings: [], configs: [], locate };
     }
   }
 

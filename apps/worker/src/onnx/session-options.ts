@@ -37,76 +37,111 @@ const UNUSED_HINTS = new Set([
   'do_copy_in_default_stream',
 ]);
 
-/** @throws ServingError INVALID_ARGUMENT naming the field, what it may be and what it is */
+/** One thing about the options, and the field it is about. */
+export interface OptionRemark {
+  /** Path from the root of the configuration, e.g. `parameters["intra_op_thread_count"]`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** What {@link onnxOptions} would refuse and remark, all of it, for those who only want to know. */
+export function judgeOnnxOptions(config: ModelConfig): { readonly issues: readonly OptionRemark[]; readonly warnings: readonly OptionRemark[] } {
+  const { issues, warnings } = new OptionReader(config).read();
+  return { issues, warnings };
+}
+
+/** @throws ServingError INVALID_ARGUMENT naming each field, what it may be and what it is */
 export function onnxOptions(config: ModelConfig): OnnxOptions {
-  refuseOtherDevices(config);
-  const parameter = (name: string) => config.parameters[name]?.stringValue;
-  const warnings = Object.keys(config.parameters)
-    .filter((name) => UNUSED_HINTS.has(name))
-    .map((name) => `parameter '${name}' of model '${config.name}' is not used by the CPU instances served here`);
-  const extra: Record<string, string> = { 'session.intra_op.allow_spinning': '0', 'session.inter_op.allow_spinning': '0' };
-  for (const name of SESSION_KEYS) {
-    const value = parameter(name);
-    if (value !== undefined) extra[name] = value;
+  const { options, issues, warnings } = new OptionReader(config).read();
+  if (issues.length > 0) {
+    const text = issues.map(({ message }) => message).join('; ');
+    throw new ServingError('INVALID_ARGUMENT', text, { reason: 'unsupported_configuration' });
   }
-  const whole = (name: string, fallback: number, limit: number) => wholeNumber(config.name, name, parameter(name), fallback, limit);
-  return {
-    options: {
-      intraOpNumThreads: whole('intra_op_thread_count', 1, 1024),
-      interOpNumThreads: whole('inter_op_thread_count', 1, 1024),
-      executionMode: whole('execution_mode', 0, 1) === 1 ? 'parallel' : 'sequential',
-      graphOptimizationLevel: optimizationLevel(config),
-      enableCpuMemArena: whole('enable_mem_arena', 1, 1) === 1,
-      enableMemPattern: whole('enable_mem_pattern', 1, 1) === 1,
+  return { options, warnings: warnings.map(({ message }) => message) };
+}
+
+class OptionReader {
+  readonly #issues: OptionRemark[] = [];
+
+  constructor(private readonly config: ModelConfig) {}
+
+  read(): { options: SessionOptions; issues: readonly OptionRemark[]; warnings: readonly OptionRemark[] } {
+    const { name: model, parameters } = this.config;
+    this.#refuseOtherDevices();
+    const extra: Record<string, string> = { 'session.intra_op.allow_spinning': '0', 'session.inter_op.allow_spinning': '0' };
+    for (const name of SESSION_KEYS) {
+      const value = parameters[name]?.stringValue;
+      if (value !== undefined) extra[name] = value;
+    }
+    const options: SessionOptions = {
+      intraOpNumThreads: this.#whole('intra_op_thread_count', 1, 1024),
+      interOpNumThreads: this.#whole('inter_op_thread_count', 1, 1024),
+      executionMode: this.#whole('execution_mode', 0, 1) === 1 ? 'parallel' : 'sequential',
+      graphOptimizationLevel: this.#optimizationLevel(),
+      enableCpuMemArena: this.#whole('enable_mem_arena', 1, 1) === 1,
+      enableMemPattern: this.#whole('enable_mem_pattern', 1, 1) === 1,
       extra,
-    },
-    warnings,
-  };
-}
-
-function optimizationLevel(config: ModelConfig): SessionOptions['graphOptimizationLevel'] {
-  const level = config.optimization?.graph?.level ?? 0;
-  switch (level) {
-    case -1:
-      return 'basic';
-    case 0:
-      return 'all';
-    case 1:
-      return 'extended';
-    case 2:
-      return 'disabled';
-    default:
-      throw invalid(
-        `optimization.graph.level of model '${config.name}' must be -1 (basic), 0 (all), 1 (extended) or 2 (disabled), got ${level}`,
-      );
+    };
+    const warnings = Object.keys(parameters)
+      .filter((name) => UNUSED_HINTS.has(name))
+      .map((name) => ({
+        path: `parameters["${name}"]`,
+        message: `parameter '${name}' of model '${model}' is not used by the CPU instances served here`,
+      }));
+    return { options, issues: this.#issues, warnings };
   }
-}
 
-function refuseOtherDevices(config: ModelConfig): void {
-  for (const group of config.instanceGroup) {
-    if (group.kind === ModelInstanceGroup_Kind.GPU || group.gpus.length > 0) {
-      throw invalid(
-        `instance group '${group.name}' of model '${config.name}' asks for a GPU, but this server runs ONNX models on the CPU; use kind: KIND_CPU`,
+  #optimizationLevel(): SessionOptions['graphOptimizationLevel'] {
+    const level = this.config.optimization?.graph?.level ?? 0;
+    switch (level) {
+      case -1:
+        return 'basic';
+      case 0:
+        return 'all';
+      case 1:
+        return 'extended';
+      case 2:
+        return 'disabled';
+      default:
+        this.#refuse(
+          'optimization.graph.level',
+          `optimization.graph.level of model '${this.config.name}' must be -1 (basic), 0 (all), 1 (extended) or 2 (disabled), got ${level}`,
+        );
+        return 'all';
+    }
+  }
+
+  #refuseOtherDevices(): void {
+    const model = this.config.name;
+    this.config.instanceGroup.forEach((group, i) => {
+      if (group.kind !== ModelInstanceGroup_Kind.GPU && group.gpus.length === 0) return;
+      this.#refuse(
+        `instance_group[${i}]`,
+        `instance group '${group.name}' of model '${model}' asks for a GPU, but this server runs ONNX models on the CPU; use kind: KIND_CPU`,
+      );
+    });
+    const accelerators = this.config.optimization?.executionAccelerators;
+    for (const accelerator of [...(accelerators?.gpuExecutionAccelerator ?? []), ...(accelerators?.cpuExecutionAccelerator ?? [])]) {
+      this.#refuse(
+        'optimization.execution_accelerators',
+        `optimization.execution_accelerators of model '${model}' names '${accelerator.name}', which this server does not have; remove it to run on the plain CPU provider`,
       );
     }
   }
-  const accelerators = config.optimization?.executionAccelerators;
-  for (const accelerator of [...(accelerators?.gpuExecutionAccelerator ?? []), ...(accelerators?.cpuExecutionAccelerator ?? [])]) {
-    throw invalid(
-      `optimization.execution_accelerators of model '${config.name}' names '${accelerator.name}', which this server does not have; remove it to run on the plain CPU provider`,
+
+  #whole(name: string, fallback: number, limit: number): number {
+    const text = this.config.parameters[name]?.stringValue;
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (/^\s*\d+\s*$/.test(text) && value <= limit) return value;
+    this.#refuse(
+      `parameters["${name}"]`,
+      `parameter '${name}' of model '${this.config.name}' must be a whole number from 0 to ${limit}, got '${text}'`,
     );
+    return fallback;
   }
-}
 
-function wholeNumber(model: string, name: string, text: string | undefined, fallback: number, limit: number): number {
-  if (text === undefined) return fallback;
-  const value = Number(text);
-  if (!/^\s*\d+\s*$/.test(text) || value > limit) {
-    throw invalid(`parameter '${name}' of model '${model}' must be a whole number from 0 to ${limit}, got '${text}'`);
+  #refuse(path: string, message: string): void {
+    this.#issues.push({ path, message });
   }
-  return value;
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError('INVALID_ARGUMENT', message, { reason: 'unsupported_configuration' });
 }

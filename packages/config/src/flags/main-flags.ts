@@ -23,7 +23,7 @@ export const repositoryFlags = {
     'Model repository',
     oneOf(['none', 'poll', 'explicit']),
     'none',
-    'none: load every model at start; explicit: only those of --load-model, more by the repository API. poll is not served yet',
+    'none: load every model at start; poll: that, and follow the changes of the repository; explicit: only those of --load-model, more by the repository API',
   ),
   'load-model': repeatableFlag(
     'Model repository',
@@ -44,8 +44,7 @@ export const repositoryFlags = {
     'Model repository',
     integer('<count>', 0),
     '0',
-    'How often a failed load at start is tried again',
-    withoutEffect('a load that failed is tried again only through the repository API'),
+    'How often a load that failed in the backend is tried again',
   ),
   'model-config-name': optionalFlag(
     'Model repository',
@@ -55,10 +54,9 @@ export const repositoryFlags = {
   ),
   'repository-poll-secs': flag(
     'Model repository',
-    integer('<seconds>', 0),
+    integer('<seconds>', 1, 86_400),
     '15',
-    'Seconds between two scans in mode poll',
-    withoutEffect('--model-control-mode=poll is not served yet'),
+    'Seconds between two looks at the repository in mode poll',
   ),
   'model-namespacing': flag(
     'Model repository',

@@ -84,12 +84,13 @@ export function finishConfig(
   if (issues.issues.length > 0 || file === undefined) return { ok: false, issues: issues.issues };
   if (options.autoComplete !== false) completeFromFile(config, file, options, issues);
   normaliseInstanceGroups(config, options);
-  checkInstanceGroups(config, issues);
+  const before = issues.issues.length;
   checkTensors(config, issues);
   checkReshapes(config, issues);
-  checkScheduling(config, issues);
   // A tensor that is wrong by itself would only be reported twice.
-  if (issues.issues.length === 0) checkAgainstFile(config, file, issues);
+  if (issues.issues.length === before) checkAgainstFile(config, file, issues);
+  checkInstanceGroups(config, issues);
+  checkScheduling(config, issues);
   if (issues.issues.length > 0) return { ok: false, issues: issues.issues };
   const tensors = describeTensors(config, file);
   const warmup = planWarmup(config, tensors.inputs, issues);

@@ -196,7 +196,8 @@ class Locator {
 
   #enumValue(desc: DescEnum, path: string): void {
     const token = this.#token;
-    const names = desc.values.map((value) => value.name);
+    // What stands for "not stated" is nothing to write.
+    const names = desc.values.map((value) => value.name).filter((name) => !name.endsWith('_INVALID'));
     const good = (token.kind === 'identifier' && names.includes(token.text)) || (token.kind === 'number' && INTEGER.test(token.text));
     if (!good) {
       const suggestion = nearest(token.text.replace(/^["']|["']$/g, ''), names);
