@@ -21,12 +21,11 @@ import {
 import { LocalModelRepository } from '@paceline/model-repository';
 import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type StartReport } from '@paceline/scheduler';
 import { InMemoryStreams } from '@paceline/streams';
-import { createMetrics, StatisticsRegistry, type Log } from '@paceline/telemetry';
+import { createMetrics, StatisticsRegistry, type Logger } from '@paceline/telemetry';
 import { createLocalWorker } from '@paceline/worker';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
 import { openFrontDoors, type Addresses, type FrontDoors } from './front-doors.js';
 import { logModelEvents } from './model-log.js';
-import { metricsOptions, openAccessLog, restartCounter } from './observability.js';
 import { openSecurity } from './security.js';
 import { sourceOptions } from './source-options.js';
 import { manifestVersion } from './version.js';
@@ -47,19 +46,16 @@ export interface EmbeddedServer {
 }
 
 /** Listens and is live when it resolves; no model is loaded yet. @throws StartError when a port cannot be had. */
-export async function startEmbeddedServer(options: ServeOptions, log: Log): Promise<EmbeddedServer> {
+export async function startEmbeddedServer(options: ServeOptions, logger: Logger): Promise<EmbeddedServer> {
   const clock = systemClock;
-  const { logger } = log;
   const gateway = randomBytes(8).toString('hex');
   const security = openSecurity(options, logger, clock);
   const { access } = security;
-  const accessLog = openAccessLog(options, clock, logger);
   const statistics = new StatisticsRegistry();
   const streams = new InMemoryStreams();
 
   // Worker and scheduler.
-  const worker = createLocalWorker({ replies: streams, logger: log.module('worker'), clock, observer: restartCounter(statistics) });
-  statistics.instanceMemory = () => worker.instanceMemory();
+  const worker = createLocalWorker({ replies: streams, logger, clock });
   const lanes = new Lanes({ clock, link: worker, replies: streams, statistics });
   const source = new RepositoryModelSource(repositoryOf(options), sourceOptions(options));
   const models = new ModelManager(
@@ -70,7 +66,7 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
       loadThreadCount: options.repository.loadThreadCount,
       loadRetryCount: options.repository.loadRetryCount,
       pollIntervalMs: 1000 * options.repository.pollSecs,
-      onPollFailure: (error) => log.module('models').error({ err: error }, 'model repository not polled; what is loaded stays'),
+      onPollFailure: (error) => logger.error({ err: error }, 'model repository not polled; what is loaded stays'),
     },
   );
   worker.setListener({
@@ -81,20 +77,11 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     onCompletion: (completion) => lanes.onCompletion(completion),
   });
   streams.attachIntake(new LaneIntake(lanes, streams));
-  logModelEvents(models, log.module('models'));
+  logModelEvents(models, logger);
 
   // Gateway.
   const tagsOf = (model: string, version: string) => models.find(model, version)?.config.metricTags ?? {};
-  const metrics = createMetrics({
-    statistics,
-    tagsOf,
-    ...metricsOptions(options.metrics),
-    server: {
-      connections: () => ({ http: http.connectionCount, grpc: grpc.connectionCount }),
-      bufferedBytes: () => http.bufferedBytes,
-      ...(accessLog && { accessLog }),
-    },
-  });
+  const metrics = createMetrics({ statistics, tagsOf, processMetrics: true });
   const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock, limits: inferLimits(options) });
   streams.attachGateway(gateway, (number, frame) => inferHandler.onFrame(number, frame));
   let draining = false;
@@ -106,36 +93,23 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     isReady: () => !draining && (options.repository.strictReadiness ? models.allReady() : models.started),
   };
   const limits = { maxRequestBytes: options.http.maxInputBytes };
-  const noted = { statistics, ...(accessLog && { accessLog }) };
-  const gatewayOptions: GatewayOptions = {
-    catalog: models,
-    control: models,
-    ...noted,
-    inferHandler,
-    info,
-    limits,
-    logger: log.module('control'),
-    logSettings: log.settings,
-    access,
-  };
-  const httpLogger = log.module('http');
+  const gatewayOptions: GatewayOptions = { catalog: models, control: models, statistics, inferHandler, info, limits, logger, access };
   const app = await createGatewayApp({
     ...gatewayOptions,
-    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger: httpLogger, ...noted, maxInputBytes: limits.maxRequestBytes }),
+    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger, maxInputBytes: limits.maxRequestBytes }),
   });
   const http = createHttpDataPlane({
     inferHandler,
     catalog: models,
     fallbackServer: app.getHttpServer(),
-    logger: httpLogger,
-    ...noted,
+    logger,
     limits: { maxInputBytes: limits.maxRequestBytes },
     clock,
     access,
     ...(security.httpTls && { tls: security.httpTls }),
   });
-  const grpc = createGrpcServer({ ...gatewayOptions, logger: log.module('grpc'), clock, ...(security.grpcTls && { tls: security.grpcTls }) });
-  const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, log.module('metrics'), access) };
+  const grpc = createGrpcServer({ ...gatewayOptions, clock, ...(security.grpcTls && { tls: security.grpcTls }) });
+  const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, logger, access) };
 
   const closeAll = async (graceMs: number): Promise<void> => {
     await Promise.all([http.close(graceMs), doors.grpc.close(graceMs)]);
@@ -144,7 +118,6 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     await worker.close(graceMs);
     await doors.metrics.close();
     security.close();
-    await accessLog?.close();
   };
 
   const addresses = await openFrontDoors(doors, options).catch(async (error: unknown) => {
