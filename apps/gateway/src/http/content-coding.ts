@@ -2,13 +2,16 @@
  * gzip and deflate of whole bodies, both ways. Small bodies are done at once, because a trip to the thread pool costs more
  * than they do. Invariant: inflating never yields more than the input limit.
  */
-import { deflate, deflateSync, gzip, gzipSync, inflateRawSync, unzip, unzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { deflate, deflateSync, gzip, gzipSync, inflateRaw, inflateRawSync, unzip, unzipSync } from 'node:zlib';
 import { ServingError } from '@paceline/protocol';
 
 export type ContentCoding = 'identity' | 'gzip' | 'deflate';
 
 /** Up to this many bytes are coded on the spot. */
 const INLINE_BYTES = 32 * 1024;
+/** Where more comes out, the thread pool does it: a few kilobytes can become all that a body may be. */
+const INLINE_INFLATED_BYTES = 256 * 1024;
 /** In order of preference where the client has none. */
 const CODINGS = ['gzip', 'deflate', 'identity'] as const;
 
@@ -59,17 +62,35 @@ function inflateError(thrown: unknown, maxBytes: number): ServingError {
 }
 
 /** Both names stand for either format, and deflate also for its raw form: clients disagree. */
+function mayBeRaw(thrown: unknown, coding: string): boolean {
+  return coding === 'deflate' && (thrown as NodeJS.ErrnoException).code === 'Z_DATA_ERROR';
+}
+
 function inflateNow(body: Buffer, coding: string, maxOutputLength: number): Buffer {
   try {
     return unzipSync(body, { maxOutputLength });
   } catch (error) {
-    if (coding === 'deflate' && (error as NodeJS.ErrnoException).code === 'Z_DATA_ERROR') return inflateRawSync(body, { maxOutputLength });
+    if (mayBeRaw(error, coding)) return inflateRawSync(body, { maxOutputLength });
     throw error;
   }
 }
 
+const unzipInPool = promisify<Buffer, { maxOutputLength: number }, Buffer>(unzip);
+const inflateRawInPool = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw);
+
+async function inflateInPool(body: Buffer, coding: string, maxOutputLength: number): Promise<Buffer> {
+  try {
+    return await unzipInPool(body, { maxOutputLength }).catch((error: unknown) => {
+      if (mayBeRaw(error, coding)) return inflateRawInPool(body, { maxOutputLength });
+      throw error;
+    });
+  } catch (error) {
+    throw inflateError(error, maxOutputLength);
+  }
+}
+
 /**
- * @returns the body itself for "identity", else a new buffer, or a promise of one for a large body
+ * @returns the body itself for "identity", else a new buffer, or a promise of one for a large body or result
  * @throws ServingError for another coding, malformed data (INVALID_ARGUMENT), or more than `maxBytes` (413)
  */
 export function inflateBody(body: Buffer, contentEncoding: string, maxBytes: number): Buffer | Promise<Buffer> {
@@ -77,14 +98,11 @@ export function inflateBody(body: Buffer, contentEncoding: string, maxBytes: num
   if (coding === 'identity') return body;
   if (coding !== 'gzip' && coding !== 'deflate') throw new UnsupportedCodingError();
   if (body.length === 0) throw new ServingError('INVALID_ARGUMENT', 'nothing to be decompressed', { reason: 'content_encoding_malformed' });
-  if (body.length > INLINE_BYTES) {
-    return new Promise((resolve, reject) => {
-      unzip(body, { maxOutputLength: maxBytes }, (error, result) => (error ? reject(inflateError(error, maxBytes)) : resolve(result)));
-    });
-  }
+  if (body.length > INLINE_BYTES) return inflateInPool(body, coding, maxBytes);
   try {
-    return inflateNow(body, coding, maxBytes);
+    return inflateNow(body, coding, Math.min(maxBytes, INLINE_INFLATED_BYTES));
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return inflateInPool(body, coding, maxBytes);
     throw inflateError(error, maxBytes);
   }
 }
