@@ -1,5 +1,5 @@
 // Model repositories on disk: what is a model, a version, a model file; what is ignored or refused, and why.
-import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { identityModel, temporaryModelRepository, writeModelRepository, type TemporaryRepository } from '@paceline/testkit';
@@ -69,6 +69,15 @@ describe('reading a model', () => {
       { entry: 'a/model.onnx', reason: 'a model file belongs in a version folder: a/1/model.onnx' },
       { entry: 'a/v2', reason: 'the name of a version folder must be a number' },
     ]);
+  });
+
+  test('is silent about folders of other uses, unless they look like a version or hold a model file', async () => {
+    const file = { 'x.json': '' };
+    writeModelRepository(disk.root, [
+      { name: 'a', versions: { samples: file, docs: {}, 'v1.2-notes': file, '1.0': file, '3_old': file, V4: file, exported: onnx, vocab2: file } },
+    ]);
+    const { ignored } = await read('a');
+    expect(ignored.map(({ entry }) => entry)).toEqual(['a/1.0', 'a/3_old', 'a/V4', 'a/exported', 'a/v1.2-notes']);
   });
 
   test('of a name that no folder has, or that is a path', async () => {
@@ -159,5 +168,40 @@ describe('fingerprints', () => {
     expect(await repository.versionFingerprint(a, '1', ['labels.txt'])).not.toBe(after[0]);
     writeModelRepository(disk.root, [{ name: 'a', config: 'max_batch_size: 16' }]);
     expect((await read('a')).configFingerprint).not.toBe(a.configFingerprint);
+  });
+});
+
+describe('observing', () => {
+  test('finds what changed, by version and apart from the versions', async () => {
+    writeModelRepository(disk.root, [{ name: 'o', config: 'max_batch_size: 8', versions: { 1: onnx, 2: onnx } }]);
+    const look = async () => {
+      const model = (await repository.observe()).get('o');
+      if (model === undefined) throw new Error('not seen');
+      return model;
+    };
+    const first = await look();
+    expect(await look()).toEqual(first);
+    expect([...first.versions.keys()]).toEqual(['1', '2']);
+    expect(Math.abs(Date.now() - first.changedMs)).toBeLessThan(60_000);
+    writeFileSync(join(disk.root, 'o', '2', 'more.bin'), 'x');
+    const second = await look();
+    expect([second.rest, second.versions.get('1')]).toEqual([first.rest, first.versions.get('1')]);
+    expect(second.versions.get('2')).not.toBe(first.versions.get('2'));
+    writeFileSync(join(disk.root, 'o', 'config.pbtxt'), 'max_batch_size: 16');
+    expect((await look()).rest).not.toBe(second.rest);
+  });
+
+  test('of a repository that cannot be read fails, so that nobody takes its models for gone', async () => {
+    const missing = new LocalModelRepository({ roots: [disk.root, join(disk.root, 'missing')] });
+    await expect(missing.observe()).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  test('sees a model in two repositories change when it is in one again', async () => {
+    const other = temporaryModelRepository([{ name: 'a', versions: { 1: onnx } }]);
+    const both = new LocalModelRepository({ roots: [disk.root, other.root] });
+    const before = (await both.observe()).get('a')?.rest;
+    rmSync(join(other.root, 'a'), { recursive: true });
+    expect((await both.observe()).get('a')?.rest).not.toBe(before);
+    other.remove();
   });
 });

@@ -78,6 +78,36 @@ describe('reading', () => {
   });
 });
 
+describe('warmup', () => {
+  const sample = (name: string, content: string): string =>
+    `{ name: "${name}" batch_size: 2 count: 3 inputs { key: "INPUT0" value: { data_type: TYPE_FP32 dims: [ 4 ] ${content} } } }`;
+  const config = `max_batch_size: 8\n${IO}model_warmup [ ${sample('zero', 'zero_data: true')}, ${sample('file', 'input_data_file: "row.raw"')} ]`;
+  const row = new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer);
+
+  test('samples hold what the configuration says', async () => {
+    writeModelRepository(disk.root, [{ name: 'w', config, versions: { 1: onnx }, files: { 'warmup/row.raw': row } }]);
+    const version = only(await read('w'));
+    expect(version.ok && version.warmup).toEqual([
+      { name: 'zero', count: 3, rows: 2, inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [2, 4], data: new Uint8Array(32) }] },
+      { name: 'file', count: 3, rows: 2, inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [2, 4], data: Uint8Array.of(...row, ...row) }] },
+    ]);
+    // Other data is another model: it has to be loaded anew.
+    writeModelRepository(disk.root, [{ name: 'w', files: { 'warmup/row.raw': row.map((byte) => byte + 1) } }]);
+    expect(only(await read('w')).fingerprint).not.toBe(version.fingerprint);
+  });
+
+  test.each([
+    ['row.raw', undefined, "warmup data file 'w/warmup/row.raw' does not exist"],
+    ['row.raw', row.subarray(1), "'w/warmup/row.raw': expected 16 bytes, found 15"],
+    ['row.raw', new Uint8Array(2000), "warmup data file 'w/warmup/row.raw' has 2000 bytes, at most 1024 fit"],
+    ['../config.pbtxt', row, 'input_data_file ".." is not a name'],
+  ])('a file %s of %s is refused by sample, input and file', async (file, content, message) => {
+    const files = content === undefined ? {} : { 'warmup/row.raw': content };
+    writeModelRepository(disk.root, [{ name: 'w', config: config.replace('row.raw', file), versions: { 1: onnx }, files }]);
+    expect(errorOf(only(await read('w')))).toMatch(`warmup sample 'file' of model 'w', input 'INPUT0': ${message}`);
+  });
+});
+
 describe('faults', () => {
   test('of the text alone throw, all together, each with its place and a hint', async () => {
     writeModelRepository(disk.root, [{ name: 'bad', config: 'name: "other"\nmax_batch_size: -1\n', versions: { 1: onnx } }]);
