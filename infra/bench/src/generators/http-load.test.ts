@@ -5,6 +5,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { TINY } from '../models/catalog.js';
+import { conversationTimesMs } from '../trace.js';
 import { httpClosedLoad } from './http-closed.load.js';
 import { httpOpenLoad } from './http-open.load.js';
 
@@ -47,6 +48,36 @@ describe('open loop', () => {
     expect(result.latency.p50Ms).toBeGreaterThan(stallMs / 6);
     expect(result.latency.maxMs).toBeGreaterThan(stallMs * 0.8);
     expect(result.sendLag?.maxMs).toBeGreaterThan(stallMs * 0.8);
+  });
+
+  test('counts refusals beside answers where the plan allows them, and as outside the objective', async () => {
+    let asked = 0;
+    const port = await serve((request, response) => {
+      request.resume();
+      answer(response, asked++ % 2 === 0 ? 200 : 429);
+    });
+    const plan = { ...PLAN, kind: 'http-open', port, maxConnections: 8, ratePerS: 400, seed: 5, objectiveMs: 300 } as const;
+    const result = await httpOpenLoad({ ...plan, mayRefuse: true }, () => undefined);
+    expect(result.failed).toBe(0);
+    expect(result.answered).toBeGreaterThan(40);
+    expect(result.refused?.count).toBeGreaterThan(40);
+    expect(result.withinObjective).toBeGreaterThan(0.4);
+    expect(result.withinObjective).toBeLessThan(0.6);
+    expect((await httpOpenLoad(plan, () => undefined)).firstFailure).toBe('HTTP 429');
+  });
+
+  test('follows the conversation trace at the rate that is asked for', async () => {
+    const port = await serve((request, response) => {
+      request.resume();
+      answer(response);
+    });
+    const plan = { ...PLAN, kind: 'http-open', port, maxConnections: 64, ratePerS: 500, seed: 5 } as const;
+    const result = await httpOpenLoad({ ...plan, arrivals: 'conversation-trace' }, () => undefined);
+    const due = conversationTimesMs(500, PLAN.warmupMs + PLAN.measureMs + 1000).filter(
+      (at) => at >= PLAN.warmupMs && at < PLAN.warmupMs + PLAN.measureMs,
+    );
+    expect(result.answered).toBeGreaterThan(due.length * 0.7);
+    expect(result.answered).toBeLessThan(due.length * 1.3);
   });
 });
 
