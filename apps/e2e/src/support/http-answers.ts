@@ -48,6 +48,9 @@ function parseHead(text: string): { readonly status: number; readonly headers: M
 export class AnswerReader {
   #rest: Buffer = Buffer.alloc(0);
 
+  /** @param bodyless the answers are to HEAD requests: their heads announce a body that does not follow */
+  constructor(private readonly bodyless = false) {}
+
   /** Bytes that belong to no complete answer yet. */
   get pendingBytes(): number {
     return this.#rest.length;
@@ -75,7 +78,7 @@ export class AnswerReader {
     if (headEnd < 0) return undefined;
     const { status, headers } = parseHead(this.#rest.toString('latin1', 0, headEnd));
     const rest = this.#rest.subarray(headEnd + HEAD_END.length);
-    const taken = bodyOf(status, headers, rest, ended);
+    const taken = this.bodyless ? { body: Buffer.alloc(0), length: 0 } : bodyOf(status, headers, rest, ended);
     if (taken === undefined) return undefined;
     this.#rest = rest.subarray(taken.length);
     return { status, headers, body: taken.body };
