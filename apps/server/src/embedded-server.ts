@@ -12,6 +12,7 @@ import {
   createHttpDataPlane,
   createMetricsServer,
   InferService,
+  PiscinaJsonOffload,
   registerInferRoutes,
   SERVED_EXTENSIONS,
   type GatewayOptions,
@@ -94,9 +95,11 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
   };
   const limits = { maxRequestBytes: options.http.maxInputBytes };
   const gatewayOptions: GatewayOptions = { catalog: models, control: models, statistics, inferHandler, info, limits, logger, access };
+  const offload = new PiscinaJsonOffload();
   const app = await createGatewayApp({
     ...gatewayOptions,
-    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger, maxInputBytes: limits.maxRequestBytes }),
+    registerInferRoutes: (fastify) =>
+      registerInferRoutes(fastify, { inferHandler, catalog: models, logger, maxInputBytes: limits.maxRequestBytes, offload }),
   });
   const http = createHttpDataPlane({
     inferHandler,
@@ -105,6 +108,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     logger,
     limits: { maxInputBytes: limits.maxRequestBytes },
     clock,
+    offload,
     access,
     ...(security.httpTls && { tls: security.httpTls }),
   });
@@ -114,6 +118,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
   const closeAll = async (graceMs: number): Promise<void> => {
     await Promise.all([http.close(graceMs), doors.grpc.close(graceMs)]);
     await app.close();
+    await offload.close();
     await models.stop();
     await worker.close(graceMs);
     await doors.metrics.close();

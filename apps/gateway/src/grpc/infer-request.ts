@@ -16,6 +16,7 @@ import {
   type WireOutput,
 } from '@paceline/protocol';
 import { isDataType, type DataType, type Tensor } from '@paceline/tensor';
+import { checkId } from '../infer/request-limits.js';
 import { refuseSharedMemory, toParameters } from './request-parameters.js';
 
 /** Names of the values each field of InferTensorContents holds, by field number. */
@@ -27,6 +28,7 @@ const refuse = (message: string, reason: string): never => {
 
 /** @param model the version that answers. @throws ServingError INVALID_ARGUMENT naming the input. */
 export function toInferRequest(wire: WireInferRequest, model: ServedModel): InferRequest {
+  checkId(wire.id);
   const parameters = toParameters(wire.parameters);
   const raw = wire.rawInputContents;
   const { length } = wire.inputs;

@@ -176,7 +176,7 @@ describe.each(MOUNTS)('own answers through %s', (mount) => {
         '{"inputs":[{"name":"INPUT0","datatype":"INT32","shape":[1,4],"data":[1,2,3,4],"parameters":{"binary_data_size":16}}]}',
       ],
       400,
-      /But set 'data' 'binary_data_size'"}$/,
+      /But set 'data' 'binary_data_size' for input 'INPUT0'"}$/,
     ],
     [
       'binary data without its header',
@@ -186,6 +186,24 @@ describe.each(MOUNTS)('own answers through %s', (mount) => {
       ],
       400,
       /^{"error":"must specify valid 'Infer-Header-Content-Length'/,
+    ],
+    ['negative dimension', input('identity_int32', 'INT32', '[1]', '[1,-1]'), 400, /^{"error":"Unable to parse 'shape': .* for input 'INPUT0'"}$/],
+    ['no shape', ['/v2/models/add_sub/infer', '{"inputs":[{"name":"I","datatype":"INT32","data":[]}]}'], 400, /'shape' for input 'I'"}$/],
+    ['no name', ['/v2/models/add_sub/infer', '{"inputs":[{"datatype":"INT32","data":[]}]}'], 400, /'name' for input 0"}$/],
+    ['rank', input('identity_int32', 'INT32', '[]', `[${'1,'.repeat(64)}1]`), 400, error("more than 64 dimensions: found 65 for input 'INPUT0'")],
+    ['inputs', ['/v2/models/add_sub/infer', `{"inputs":[${'0,'.repeat(4096)}0]}`], 400, error('more than 4096 inputs: found 4097')],
+    ['outputs', ['/v2/models/add_sub/infer', `{"inputs":[],"outputs":[${'0,'.repeat(4096)}0]}`], 400, error('more than 4096 outputs: found 4097')],
+    [
+      'parameters',
+      ['/v2/models/add_sub/infer', `{"inputs":[],"parameters":{${Array.from({ length: 1025 }, (_, i) => `"p${i}":1`).join(',')}}}`],
+      400,
+      error('more than 1024 parameters: found 1025'),
+    ],
+    [
+      'id',
+      ['/v2/models/add_sub/infer', `{"inputs":[],"id":"${'x'.repeat(1025)}"}`],
+      400,
+      error('request id has 1025 characters, expected at most 1024'),
     ],
     [
       'shared memory',

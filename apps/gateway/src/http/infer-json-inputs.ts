@@ -2,6 +2,7 @@
 import { ServingError } from '@paceline/protocol';
 import { decodeJsonData, InexactIntegerError, isDataType, TensorFormatError, type DataType, type Tensor } from '@paceline/tensor';
 import { asArray, asString, badField, isObject, isUnsigned, member, type JsonObject } from './json-access.js';
+import { bounded, REQUEST_LIMITS } from '../infer/request-limits.js';
 
 const SOURCES =
   "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But ";
@@ -20,41 +21,74 @@ export function noSharedMemory(what: 'input' | 'output', name: string): ServingE
   );
 }
 
+/** Where binary data of the inputs is taken from, one after the other. */
+interface Tail {
+  readonly bytes: Uint8Array | undefined;
+  takenBytes: number;
+}
+
 /** @throws ServingError naming the input; see {@link decodeInferJson} */
 export function readInputs(items: readonly unknown[], tail: Uint8Array | undefined, exact: boolean, model: string): readonly Tensor[] {
+  bounded(items.length, REQUEST_LIMITS.tensors, 'inputs');
+  const source: Tail = { bytes: tail, takenBytes: 0 };
   const inputs: Tensor[] = [];
-  const available = tail?.length ?? 0;
-  let taken = 0;
-  for (const item of items) {
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i];
     const input: JsonObject = isObject(item) ? item : {};
-    const parameters: JsonObject | undefined = isObject(input.parameters) ? input.parameters : undefined;
-    const binarySize = parameters?.binary_data_size;
-    checkSource(input, parameters);
-    const name = asString(member(input, 'name'), 'name');
-    const datatype = asString(member(input, 'datatype'), 'datatype');
-    if (!isDataType(datatype)) throw invalid(`invalid datatype for input ${name}`, 'input_datatype_unknown');
-    const shape = readShape(asArray(member(input, 'shape'), 'shape'), exact);
-    if (parameters?.shared_memory_region !== undefined) throw noSharedMemory('input', name);
-    if (binarySize === undefined) {
-      inputs.push({ name, datatype, shape, data: readData(name, datatype, shape, input.data, exact) });
-      continue;
+    try {
+      inputs.push(readInput(input, source, exact, model));
+    } catch (error) {
+      throw error instanceof ServingError ? naming(error, input.name, i) : error;
     }
-    const size = readBinarySize(binarySize, exact);
-    if (tail === undefined) {
-      throw invalid(
-        "must specify valid 'Infer-Header-Content-Length' in request header and 'binary_data_size' when passing inputs in binary data format",
-        'binary_header_missing',
-      );
-    }
-    if (size > available - taken) {
-      const missing = BigInt(binarySize as number | bigint) - BigInt(available - taken);
-      throw invalid(`unexpected size for input '${name}', expecting ${missing} additional bytes for model '${model}'`, 'binary_data_short');
-    }
-    inputs.push({ name, datatype, shape, data: tail.subarray(taken, taken + size) });
-    taken += size;
   }
-  if (taken < available) throw invalid(`unexpected additional input data for model '${model}'`, 'binary_data_surplus');
+  if (tail !== undefined && source.takenBytes < tail.length)
+    throw invalid(`unexpected additional input data for model '${model}'`, 'binary_data_surplus');
   return inputs;
+}
+
+/** Errors whose texts, mostly Triton's, do not say which input they are about. */
+const NAMELESS: ReadonlySet<string> = new Set([
+  'json_invalid',
+  'input_source_count',
+  'binary_header_missing',
+  'too_many',
+  'input_shape_invalid',
+]);
+
+/** The same error, saying which input it is about where its text does not. */
+function naming(error: ServingError, name: unknown, index: number): ServingError {
+  if (!NAMELESS.has(error.reason)) return error;
+  // What is no object at all gets Triton's text alone, which then says that nothing is set.
+  if (typeof name !== 'string' && error.reason === 'input_source_count') return error;
+  const { code, message, reason } = error;
+  return new ServingError(code, `${message} for input ${typeof name === 'string' ? `'${name}'` : index}`, { reason });
+}
+
+function readInput(input: JsonObject, tail: Tail, exact: boolean, model: string): Tensor {
+  const parameters: JsonObject | undefined = isObject(input.parameters) ? input.parameters : undefined;
+  const binarySize = parameters?.binary_data_size;
+  checkSource(input, parameters);
+  const name = asString(member(input, 'name'), 'name');
+  const datatype = asString(member(input, 'datatype'), 'datatype');
+  if (!isDataType(datatype)) throw invalid(`invalid datatype for input ${name}`, 'input_datatype_unknown');
+  const shape = readShape(asArray(member(input, 'shape'), 'shape'), exact);
+  if (parameters?.shared_memory_region !== undefined) throw noSharedMemory('input', name);
+  if (binarySize === undefined) return { name, datatype, shape, data: readData(name, datatype, shape, input.data, exact) };
+  const size = readBinarySize(binarySize, exact);
+  if (tail.bytes === undefined) {
+    throw invalid(
+      "must specify valid 'Infer-Header-Content-Length' in request header and 'binary_data_size' when passing inputs in binary data format",
+      'binary_header_missing',
+    );
+  }
+  const leftBytes = tail.bytes.length - tail.takenBytes;
+  if (size > leftBytes) {
+    const missing = BigInt(binarySize as number | bigint) - BigInt(leftBytes);
+    throw invalid(`unexpected size for input '${name}', expecting ${missing} additional bytes for model '${model}'`, 'binary_data_short');
+  }
+  const data = tail.bytes.subarray(tail.takenBytes, tail.takenBytes + size);
+  tail.takenBytes += size;
+  return { name, datatype, shape, data };
 }
 
 function checkSource(input: JsonObject, parameters: JsonObject | undefined): void {
@@ -67,6 +101,7 @@ function checkSource(input: JsonObject, parameters: JsonObject | undefined): voi
 }
 
 function readShape(items: readonly unknown[], exact: boolean): readonly number[] {
+  bounded(items.length, REQUEST_LIMITS.rank, 'dimensions');
   for (const dim of items) {
     if (!isUnsigned(dim)) throw badField('shape', 'unsigned-integer', dim);
     if (typeof dim === 'number' && !exact && !Number.isSafeInteger(dim)) throw new InexactIntegerError();

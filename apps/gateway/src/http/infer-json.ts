@@ -5,6 +5,7 @@
  */
 import { ServingError, type InferRequest, type Parameters, type ParameterValue, type RequestedOutput } from '@paceline/protocol';
 import { InexactIntegerError } from '@paceline/tensor';
+import { bounded, checkId, REQUEST_LIMITS } from '../infer/request-limits.js';
 import { noSharedMemory, readInputs } from './infer-json-inputs.js';
 import { asArray, asString, badField, isObject, isUnsigned, member, type JsonObject } from './json-access.js';
 
@@ -39,6 +40,7 @@ const NO_PARAMETERS: Parameters = {};
 export function decodeInferJson(root: unknown, tail: Uint8Array | undefined, exact: boolean, target: InferTarget): DecodedInfer {
   const body: JsonObject = isObject(root) ? root : {};
   const id = body.id === undefined ? '' : asString(body.id, 'id');
+  checkId(id);
   const { parameters, binaryOutput } = readParameters(body.parameters, exact);
   const inputs = readInputs(asArray(member(body, 'inputs'), 'inputs'), tail, exact, target.model);
   const named = body.outputs === undefined ? undefined : readOutputs(asArray(body.outputs, 'outputs'));
@@ -57,7 +59,9 @@ function readParameters(value: unknown, exact: boolean): { readonly parameters: 
     });
   const parameters: Record<string, ParameterValue> = {};
   let binaryOutput = false;
-  for (const [key, item] of Object.entries(value)) {
+  const entries = Object.entries(value);
+  bounded(entries.length, REQUEST_LIMITS.parameters, 'parameters');
+  for (const [key, item] of entries) {
     switch (key) {
       case 'binary_data_output':
         if (typeof item !== 'boolean') throw badField(key, 'boolean', item);
@@ -105,6 +109,7 @@ function readOutputs(
   items: readonly unknown[],
 ): { readonly outputs: readonly RequestedOutput[]; readonly binary: ReadonlyMap<string, boolean> } | undefined {
   if (items.length === 0) return undefined;
+  bounded(items.length, REQUEST_LIMITS.tensors, 'outputs');
   const outputs: RequestedOutput[] = [];
   const binary = new Map<string, boolean>();
   for (const item of items) {

@@ -60,4 +60,4 @@ test('the event loop turns while megabytes are parsed', async () => {
   finished = true;
   expect(decoded.request.inputs[0]?.data).toHaveLength(4_000_000);
   expect(turns).toBeGreaterThan(10);
-});
+}, 60_000);
