@@ -74,7 +74,10 @@ describe('reading a model', () => {
   test('is silent about folders of other uses, unless they look like a version or hold a model file', async () => {
     const file = { 'x.json': '' };
     writeModelRepository(disk.root, [
-      { name: 'a', versions: { samples: file, docs: {}, 'v1.2-notes': file, '1.0': file, '3_old': file, V4: file, exported: onnx, vocab2: file } },
+      {
+        name: 'a',
+        versions: { samples: file, docs: {}, 'v1.2-notes': file, '1.0': file, '3_old': file, V4: file, exported: onnx, vocab2: file },
+      },
     ]);
     const { ignored } = await read('a');
     expect(ignored.map(({ entry }) => entry)).toEqual(['a/1.0', 'a/3_old', 'a/V4', 'a/exported', 'a/v1.2-notes']);

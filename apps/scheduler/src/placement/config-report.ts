@@ -29,7 +29,16 @@ export class InvalidConfigError extends ServingError {
 
 /** A finding that has no place in a configuration. */
 export function plainFinding(message: string): Finding {
-  return { file: undefined, line: undefined, column: undefined, field: '', message, expected: undefined, found: undefined, hint: undefined };
+  return {
+    file: undefined,
+    line: undefined,
+    column: undefined,
+    field: '',
+    message,
+    expected: undefined,
+    found: undefined,
+    hint: undefined,
+  };
 }
 
 /** @param text undefined for a configuration without a file: the fields then have no place */

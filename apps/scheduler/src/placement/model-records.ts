@@ -95,7 +95,9 @@ export class ModelRecords {
 
   #indexOf(name: string, present: boolean, readyOnly: boolean): ModelIndexEntry[] {
     const record = this.#models.get(name);
-    const entries: ModelIndexEntry[] = [...(record?.versions.values() ?? [])].map(({ version, state, reason }) => (reason === '' ? { name, version, state } : { name, version, state, reason }));
+    const entries: ModelIndexEntry[] = [...(record?.versions.values() ?? [])].map(({ version, state, reason }) =>
+      reason === '' ? { name, version, state } : { name, version, state, reason },
+    );
     if (readyOnly) return entries.filter((entry) => entry.state === 'READY');
     const failure = record?.failure ?? '';
     // What still serves after a failed reload speaks for itself.

@@ -13,7 +13,8 @@ beforeEach(() => {
 /** What one look leads to, as short texts. */
 function look(seen: Seen): string[] {
   const models = Object.entries(seen).map(
-    ([name, { rest = '', versions }]) => [name, { rest, versions: new Map(Object.entries(versions)), changedMs: 0 } satisfies Observation] as const,
+    ([name, { rest = '', versions }]) =>
+      [name, { rest, versions: new Map(Object.entries(versions)), changedMs: 0 } satisfies Observation] as const,
   );
   return changes
     .next(new Map(models))

@@ -6,7 +6,11 @@
 import type { Observation } from './model-source.js';
 
 export type PollAction =
-  | { readonly kind: 'load'; readonly model: string; /** Those that have settled; others do not count as present. */ readonly versions: ReadonlySet<string> }
+  | {
+      readonly kind: 'load';
+      readonly model: string;
+      /** Those that have settled; others do not count as present. */ readonly versions: ReadonlySet<string>;
+    }
   | { readonly kind: 'unload'; readonly model: string };
 
 interface Watched {

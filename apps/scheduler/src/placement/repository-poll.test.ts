@@ -32,7 +32,8 @@ async function poll(times: number): Promise<void> {
   }
 }
 
-const states = (m: ModelManager): Record<string, string | undefined> => Object.fromEntries(m.index(false).map(({ name, state }) => [name, state]));
+const states = (m: ModelManager): Record<string, string | undefined> =>
+  Object.fromEntries(m.index(false).map(({ name, state }) => [name, state]));
 
 test('loads what is there at start without waiting for a second poll, then adds, changes and removes', async () => {
   on.source.set('a', { 1: 'x' });

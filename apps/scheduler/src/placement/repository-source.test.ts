@@ -89,7 +89,12 @@ describe('warmup', () => {
     const version = only(await read('w'));
     expect(version.ok && version.warmup).toEqual([
       { name: 'zero', count: 3, rows: 2, inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [2, 4], data: new Uint8Array(32) }] },
-      { name: 'file', count: 3, rows: 2, inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [2, 4], data: Uint8Array.of(...row, ...row) }] },
+      {
+        name: 'file',
+        count: 3,
+        rows: 2,
+        inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [2, 4], data: Uint8Array.of(...row, ...row) }],
+      },
     ]);
     // Other data is another model: it has to be loaded anew.
     writeModelRepository(disk.root, [{ name: 'w', files: { 'warmup/row.raw': row.map((byte) => byte + 1) } }]);

@@ -2,7 +2,16 @@
  * The model source over local model repositories: joins what lies on disk with the rules of configurations. `read` is for
  * loading and gives up a model that cannot be served; `inspect` is for its author and tells everything that is wrong.
  */
-import { finishConfig, jsonStates, modelConfigFromJson, prepareConfig, selectVersions, type ConfigWarning, type FinishOptions, type Prepared } from '@paceline/core';
+import {
+  finishConfig,
+  jsonStates,
+  modelConfigFromJson,
+  prepareConfig,
+  selectVersions,
+  type ConfigWarning,
+  type FinishOptions,
+  type Prepared,
+} from '@paceline/core';
 import { ConfigSyntaxError, LocalModelRepository, type ConfigText, type RepositoryModel } from '@paceline/model-repository';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { ModelConfig } from '@paceline/protocol/model-config';
@@ -168,7 +177,9 @@ export class RepositoryModelSource implements ModelSource {
       warnings: [
         ...prepared.warnings.map((warning) => findingOf(warning, written.text)),
         ...model.ignored.map(ignoredFinding),
-        ...absent.map((version) => plainFinding(`version ${version} is specified for model '${model.name}', but the version directory is not present`)),
+        ...absent.map((version) =>
+          plainFinding(`version ${version} is specified for model '${model.name}', but the version directory is not present`),
+        ),
       ],
     };
   }

@@ -67,7 +67,9 @@ describe('a model of such files', () => {
 
   test('leaves nothing when its configuration is wrong', async () => {
     const before = left();
-    await expect(source.read('m', { config: '{"max_batch_size": -2}', files: new Map([['7/model.onnx', onnx]]) })).rejects.toThrow(/max_batch_size/);
+    await expect(source.read('m', { config: '{"max_batch_size": -2}', files: new Map([['7/model.onnx', onnx]]) })).rejects.toThrow(
+      /max_batch_size/,
+    );
     expect(left()).toEqual(before);
   });
 });

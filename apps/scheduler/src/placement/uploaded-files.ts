@@ -60,7 +60,14 @@ function checkSize(model: string, files: ReadonlyMap<string, Uint8Array>, { maxB
   let bytes = 0;
   for (const file of files.values()) bytes += file.byteLength;
   const over =
-    files.size > maxFiles ? `${files.size} files, at most ${maxFiles}` : bytes > maxBytes ? `${bytes} bytes of files, at most ${maxBytes}` : undefined;
+    files.size > maxFiles
+      ? `${files.size} files, at most ${maxFiles}`
+      : bytes > maxBytes
+        ? `${bytes} bytes of files, at most ${maxBytes}`
+        : undefined;
   if (over === undefined) return;
-  throw new ServingError('RESOURCE_EXHAUSTED', `the load request for '${model}' brings ${over} are taken`, { reason: 'load_files', httpStatus: 413 });
+  throw new ServingError('RESOURCE_EXHAUSTED', `the load request for '${model}' brings ${over} are taken`, {
+    reason: 'load_files',
+    httpStatus: 413,
+  });
 }

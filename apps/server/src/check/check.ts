@@ -73,7 +73,10 @@ class Check {
 
   #source(roots: readonly string[]): RepositoryModelSource {
     const { configName } = this.options;
-    return new RepositoryModelSource(new LocalModelRepository({ roots, ...(configName === undefined ? {} : { configName }) }), this.options);
+    return new RepositoryModelSource(
+      new LocalModelRepository({ roots, ...(configName === undefined ? {} : { configName }) }),
+      this.options,
+    );
   }
 }
 
@@ -86,7 +89,16 @@ async function targetOf(directory: string): Promise<Target> {
 }
 
 function repositoryFinding(message: string): Finding {
-  return { file: undefined, line: undefined, column: undefined, field: '', message, expected: undefined, found: undefined, hint: undefined };
+  return {
+    file: undefined,
+    line: undefined,
+    column: undefined,
+    field: '',
+    message,
+    expected: undefined,
+    found: undefined,
+    hint: undefined,
+  };
 }
 
 /** What the worker would refuse or remark when it starts the instances. */
@@ -105,7 +117,11 @@ async function addDistinct(
     const file = finding.file === undefined ? undefined : await openable(roots, finding.file);
     const known = list.some(
       (other) =>
-        other.model === model && other.message === finding.message && other.field === finding.field && other.line === finding.line && other.file === file,
+        other.model === model &&
+        other.message === finding.message &&
+        other.field === finding.field &&
+        other.line === finding.line &&
+        other.file === file,
     );
     if (!known) list.push({ ...finding, model, file });
   }

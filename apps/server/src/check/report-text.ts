@@ -23,7 +23,9 @@ export function reportText(report: CheckReport, { colour, width }: TextOptions):
     const { line, column, field, hint } = finding;
     const file = finding.file && relative(process.cwd(), finding.file);
     const place = file && (line === undefined ? file : `${file}:${line}:${column}`);
-    const head = [mark, field === '' ? '' : paint('bold', field), place === undefined ? '' : paint('cyan', place)].filter((part) => part !== '');
+    const head = [mark, field === '' ? '' : paint('bold', field), place === undefined ? '' : paint('cyan', place)].filter(
+      (part) => part !== '',
+    );
     const lines = [`  ${head.join('  ')}`, ...wrap(finding.message, columns - 4).map((text) => `    ${text}`), ...excerpt(finding, paint)];
     if (hint !== undefined) lines.push(...wrap(`hint: ${hint}`, columns - 4).map((text) => `    ${paint('green', text)}`));
     return lines.join('\n');
@@ -31,7 +33,10 @@ export function reportText(report: CheckReport, { colour, width }: TextOptions):
   const { models, errors, warnings } = report;
   const groups = [undefined, ...models].map((model) => ({
     model,
-    shown: [...errors.filter((f) => f.model === model).map((f) => show(f, 'error')), ...warnings.filter((f) => f.model === model).map((f) => show(f, 'warning'))],
+    shown: [
+      ...errors.filter((f) => f.model === model).map((f) => show(f, 'error')),
+      ...warnings.filter((f) => f.model === model).map((f) => show(f, 'warning')),
+    ],
   }));
   const blocks = groups
     .filter(({ shown }) => shown.length > 0)
@@ -61,7 +66,10 @@ function excerpt({ file, line, column }: CheckFinding, paint: (style: Style, tex
   if (text === undefined || text.length > 200) return [];
   const before = text.slice(0, column - 1).replaceAll(/[^\t]/g, ' ');
   const gutter = `${line}`;
-  return [`    ${paint('dim', `${gutter} |`)} ${text}`, `    ${paint('dim', `${' '.repeat(gutter.length)} |`)} ${before}${paint('red', '^')}`];
+  return [
+    `    ${paint('dim', `${gutter} |`)} ${text}`,
+    `    ${paint('dim', `${' '.repeat(gutter.length)} |`)} ${before}${paint('red', '^')}`,
+  ];
 }
 
 function readLine(file: string, line: number): string | undefined {

@@ -2,7 +2,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { identityModel, temporaryModelRepository, writeModelRepository, type RepositoryModelFiles, type TemporaryRepository } from '@paceline/testkit';
+import {
+  identityModel,
+  temporaryModelRepository,
+  writeModelRepository,
+  type RepositoryModelFiles,
+  type TemporaryRepository,
+} from '@paceline/testkit';
 import { runCheck } from './run-check.js';
 
 const onnx = identityModel({ datatype: 'FP32', dims: [4] });
@@ -44,7 +50,8 @@ const lines = (findings: readonly Found[]): unknown[] => findings.map(({ field, 
 
 describe('errors', () => {
   test('of the text come all at once, with what was expected, found and meant', async () => {
-    const config = 'max_batch_size: "eight"\ninput [ { data_type: TYPE_FP33 } ]\nmax_bach_size: 4\ninstance_group [ { count: ${count} } ]\n';
+    const config =
+      'max_batch_size: "eight"\ninput [ { data_type: TYPE_FP33 } ]\nmax_bach_size: 4\ninstance_group [ { count: ${count} } ]\n';
     const { code, errors } = await found({ name: 'm', config, versions: { 1: onnx } });
     expect(code).toBe(1);
     expect(lines(errors)).toEqual([['max_batch_size', 1, 17], ['input[0].data_type', 2, 22], ['', 3, 1], ['instance_group[0].count', 4, 27]]); // prettier-ignore
@@ -76,7 +83,11 @@ instance_group [ { kind: KIND_GPU } ]`;
   });
 
   test('the same fault of two versions is one, and a fault of one version names it', async () => {
-    const { errors } = await found({ name: 'm', config: 'version_policy { all { } }', versions: { 1: onnx, 2: Uint8Array.of(1), 3: onnx } });
+    const { errors } = await found({
+      name: 'm',
+      config: 'version_policy { all { } }',
+      versions: { 1: onnx, 2: Uint8Array.of(1), 3: onnx },
+    });
     expect(errors.map(({ message }) => message)).toEqual([expect.stringMatching(/^Load model from m\/2\/model.onnx failed/)]);
   });
 
@@ -93,7 +104,12 @@ describe('warnings', () => {
   test('of hints and ignored entries leave the exit code alone', async () => {
     writeFileSync(join(disk.root, 'stray.onnx'), onnx);
     const config = `max_batch_size: 8\noptimization { eager_batching: true }\nparameters { key: "gpu_mem_limit" value { string_value: "1" } }`;
-    const { code, errors, warnings } = await found({ name: 'm', config, versions: { 1: onnx, '02': onnx }, files: { 'samples/a.json': '{}' } });
+    const { code, errors, warnings } = await found({
+      name: 'm',
+      config,
+      versions: { 1: onnx, '02': onnx },
+      files: { 'samples/a.json': '{}' },
+    });
     expect([code, errors]).toEqual([0, []]);
     expect(warnings.map(({ model, line, message }) => [model, line, message.slice(0, 30)])).toEqual([
       [null, null, "'stray.onnx' is ignored: it is"],

@@ -25,7 +25,11 @@ export async function runCheck(argv: readonly string[], env: NodeJS.ProcessEnv, 
   const { directories, options, json, warnings } = read;
   for (const warning of warnings) err(`paceline: ${warning}\n`);
   if (directories.length === 0) {
-    out(json ? `${JSON.stringify({ ok: true, models: [], errors: [], warnings: [] })}\n` : 'The flags are right. Name a directory to check its models.\n');
+    out(
+      json
+        ? `${JSON.stringify({ ok: true, models: [], errors: [], warnings: [] })}\n`
+        : 'The flags are right. Name a directory to check its models.\n',
+    );
     return 0;
   }
   const { configName } = options.repository;

@@ -45,7 +45,10 @@ export interface OptionRemark {
 }
 
 /** What {@link onnxOptions} would refuse and remark, all of it, for those who only want to know. */
-export function judgeOnnxOptions(config: ModelConfig): { readonly issues: readonly OptionRemark[]; readonly warnings: readonly OptionRemark[] } {
+export function judgeOnnxOptions(config: ModelConfig): {
+  readonly issues: readonly OptionRemark[];
+  readonly warnings: readonly OptionRemark[];
+} {
   const { issues, warnings } = new OptionReader(config).read();
   return { issues, warnings };
 }

@@ -31,7 +31,11 @@ describe('plans', () => {
   test.each([
     [sample(GOOD, 'batch_size: 9'), 'model_warmup[0].batch_size', 'batch_size must be at most max_batch_size 8, found 9'],
     [sample(GOOD, 'batch_size: 1 count: 10001'), 'model_warmup[0].count', 'count must be at most 10000, found 10001'],
-    [sample(GOOD.replace('FP32', 'INT8')), 'model_warmup[0].inputs["IN"].data_type', "input 'IN' has data type TYPE_INT8, the model takes TYPE_FP32"],
+    [
+      sample(GOOD.replace('FP32', 'INT8')),
+      'model_warmup[0].inputs["IN"].data_type',
+      "input 'IN' has data type TYPE_INT8, the model takes TYPE_FP32",
+    ],
     [sample(GOOD.replace('[ 4 ]', '[ 1, 4 ]')), 'model_warmup[0].inputs["IN"].dims', "input 'IN' has dims [1,4], expected [4]"],
     [sample(GOOD.replace('zero_data: true', '')), 'model_warmup[0].inputs["IN"]', "input 'IN' must say what it holds"],
   ])('%s', (text, path, message) => {
@@ -41,8 +45,16 @@ describe('plans', () => {
   test('a wrong input name is named together with the right ones', () => {
     const text = `max_batch_size: 8 ${IO} model_warmup { name: "w" batch_size: 1 inputs { key: "INPUT" value: { ${GOOD} } } }`;
     expect(refused(text, batching)).toEqual([
-      { path: 'model_warmup[0].inputs["INPUT"]', message: "warmup sample 'w' of model 'm': unexpected input 'INPUT'", hint: "the model's inputs are: IN" },
-      { path: 'model_warmup[0]', message: "warmup sample 'w' of model 'm': input 'IN' is missing", hint: 'add inputs { key: "IN" value: { ... } }' },
+      {
+        path: 'model_warmup[0].inputs["INPUT"]',
+        message: "warmup sample 'w' of model 'm': unexpected input 'INPUT'",
+        hint: "the model's inputs are: IN",
+      },
+      {
+        path: 'model_warmup[0]',
+        message: "warmup sample 'w' of model 'm': input 'IN' is missing",
+        hint: 'add inputs { key: "IN" value: { ... } }',
+      },
     ]);
   });
 
@@ -87,7 +99,11 @@ describe('tensors', () => {
   test.each([
     ['FP32', Uint8Array.of(1), 'expected 8 bytes, found 1'],
     ['BYTES', encodeBytes(['a']), 'expected 2 elements, each a 4-byte length and that many bytes, found 1'],
-    ['BYTES', encodeBytes(['a', 'bc']).subarray(0, 10), 'expected 2 elements, each a 4-byte length and that many bytes, found 2, the last of them cut off'],
+    [
+      'BYTES',
+      encodeBytes(['a', 'bc']).subarray(0, 10),
+      'expected 2 elements, each a 4-byte length and that many bytes, found 2, the last of them cut off',
+    ],
   ] as const)('a file of the wrong size for %s is refused', (datatype, row, message) => {
     const content = { kind: 'file', path: 'f' } as const;
     expect(() => warmupTensor({ name: 'x', datatype, rowShape: [2], content }, 1, row)).toThrow(message);

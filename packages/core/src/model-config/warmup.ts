@@ -11,7 +11,9 @@ import { formatShape } from './shape.js';
 
 /** What fills a tensor of a sample. */
 export type WarmupContent =
-  { readonly kind: 'zero' } | { readonly kind: 'random' } | { readonly kind: 'file'; /** Below the model's `warmup` folder. */ readonly path: string };
+  | { readonly kind: 'zero' }
+  | { readonly kind: 'random' }
+  | { readonly kind: 'file'; /** Below the model's `warmup` folder. */ readonly path: string };
 
 export interface WarmupInputPlan {
   readonly name: string;

@@ -28,7 +28,7 @@ describe('one fault', () => {
     ['unfilled template of the other form', 'max_batch_size: $BATCH', "m/config.pbtxt:1:17: max_batch_size: expected an integer, found '$BATCH' ($BATCH is a place-holder that was never filled in)"],
     ['word for a string', 'backend: onnxruntime', `m/config.pbtxt:1:10: backend: expected a string in quotes, found 'onnxruntime' (write "onnxruntime")`],
     ['unterminated string', 'name: "x\nbackend: "y"', `m/config.pbtxt:1:7: name: expected a string in quotes, found '"x' (the string has no closing quote on its line)`],
-    ['enum typo', 'input [\n  { name: "a", data_type: TYPE_FP33, dims: [ 4 ] }\n]', /^m\/config.pbtxt:2:27: input\[0\].data_type: expected one of TYPE_INVALID, TYPE_BOOL, .*, found 'TYPE_FP33' \(did you mean TYPE_FP32\?\)$/],
+    ['enum typo', 'input [\n  { name: "a", data_type: TYPE_FP33, dims: [ 4 ] }\n]', /^m\/config.pbtxt:2:27: input\[0\].data_type: expected one of TYPE_BOOL, .*, found 'TYPE_FP33' \(did you mean TYPE_FP32\?\)$/],
     ['enum in quotes', 'input { data_type: "TYPE_FP32" }', /^m\/config.pbtxt:1:20: input\[0\].data_type: expected one of .*found '"TYPE_FP32"' \(write it without quotes: TYPE_FP32\)$/],
     ['element of a list', 'input { dims: [ 1, x, 3 ] }', "m/config.pbtxt:1:20: input[0].dims[1]: expected an integer, found 'x'"],
     ['bool', 'dynamic_batching { preserve_ordering: yes }', "m/config.pbtxt:1:39: dynamic_batching.preserve_ordering: expected true or false, found 'yes'"],

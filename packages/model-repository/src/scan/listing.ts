@@ -41,8 +41,6 @@ export function folderNames(path: string): string[] {
   }
 }
 
-/** Folders of a model with a meaning of their own. */
-const OTHER_FOLDERS = new Set(['warmup', 'initial_state', 'configs']);
 /** Digits alone; leading zeros and too large numbers are told apart later. */
 const VERSION_NAME = /^\d+$/;
 /** A file that some backend would run. */

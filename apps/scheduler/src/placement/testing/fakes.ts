@@ -148,10 +148,7 @@ export class PlacementFixture {
   /** Mode explicit without start-up models, unless said otherwise. */
   manager(options: Partial<ModelManagerOptions> = {}): ModelManager {
     const { source, worker, lanes, clock, statistics } = this;
-    const made = new ModelManager(
-      { source, worker, lanes, clock, statistics },
-      { controlMode: 'explicit', startupModels: [], ...options },
-    );
+    const made = new ModelManager({ source, worker, lanes, clock, statistics }, { controlMode: 'explicit', startupModels: [], ...options });
     made.subscribe((event) => this.events.push(event));
     return made;
   }
