@@ -10,6 +10,7 @@ import { emptyFrame, FRAME } from '../host-protocol/frames.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
 import { MemoryGrowth, type GrowthLimits } from '../supervision/memory-growth.js';
 import { HostProcess, type HostEnd } from './host-process.js';
+import { LoadPriority } from './load-priority.js';
 import { OrphanGuard } from './orphan-guard.js';
 import { choosePlacement, type PlacementLimits, type PlacementRequest } from './placement.js';
 
@@ -58,6 +59,7 @@ const TRIM_AFTER_US = 5_000_000;
 export class HostFleet {
   readonly #berths = new Set<Berth>();
   readonly #guard: OrphanGuard;
+  readonly #priority = new LoadPriority(() => this.#guard.pid);
   /** Per host, the work that was over its limit at the last tick. */
   readonly #late = new WeakMap<HostProcess, number>();
   #timer: Timer | undefined;
@@ -78,9 +80,10 @@ export class HostFleet {
 
   /**
    * A place for the instance, in a new host where placement says so. The instance counts as there from now on.
+   * @param urgent it is missed: requests may be waiting for it
    * @throws ServingError UNAVAILABLE after `close`
    */
-  place(tenant: Tenant): Berth {
+  place(tenant: Tenant, urgent = false): Berth {
     if (this.#closed) throw new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
     const live = [...this.#berths].filter((b) => b.host.alive && !b.retiring);
     const pool = live.filter((b) => b.pooled);
@@ -90,9 +93,16 @@ export class HostFleet {
     }));
     const placement = choosePlacement(tenant.placementRequest(), live.length - pool.length, loads, this.options.placement);
     const berth = placement.host === 'pool' ? pool[placement.index]! : this.#start(placement.host === 'new_pool_host');
+    // Nobody has an answer from a host that is new.
+    if (berth.tenants.size === 0 && !urgent) this.#priority.lower(berth.host.pid);
     berth.tenants.add(tenant);
     berth.growth.reset(this.options.clock.nowUs());
     return berth;
+  }
+
+  /** The instance has been loaded there and will serve. */
+  serves({ host }: Berth): void {
+    this.#priority.restore(host.pid);
   }
 
   /** The instance leaves: what it still has under way there is finished first. Resolves when its memory is free. */

@@ -168,12 +168,14 @@ export class ModelInstance implements Tenant {
   }
 
   /** Loads and warms up: the instance is ready for requests afterwards. */
-  async #loadInto({ host, pooled }: Berth): Promise<void> {
+  async #loadInto(berth: Berth): Promise<void> {
+    const { host, pooled } = berth;
     const { clock, copies, limits, loadLimitUs, pooledLoadLimitUs } = this.context;
     await loadInto(host, this.id, this.model, pooled ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
     const loadedUs = clock.nowUs();
     await warmUp(host, this.id, this.model, { limitUs: limits.firstRunLimitUs, copies });
     this.#warmupUs = clock.nowUs() - loadedUs;
+    this.context.fleet.serves(berth);
   }
 
   #up(): void {
@@ -190,7 +192,7 @@ export class ModelInstance implements Tenant {
 
   async #comeBack(): Promise<void> {
     if (this.#stopped) return;
-    const berth = this.context.fleet.place(this);
+    const berth = this.context.fleet.place(this, true);
     this.#berth = berth;
     try {
       await this.#loadInto(berth);

@@ -1,0 +1,50 @@
+// The system's own view of the priorities of real hosts. Where it does not let us raise them again, they must stay alone.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { getPriority, setPriority } from 'node:os';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { LoadPriority } from './load-priority.js';
+
+let probe: ChildProcess;
+let host: ChildProcess;
+beforeEach(() => {
+  [probe, host] = [0, 1].map(() => spawn('/bin/cat', { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })) as [
+    ChildProcess,
+    ChildProcess,
+  ];
+});
+afterEach(() => {
+  probe.kill();
+  host.kill();
+});
+
+/** Whether this machine lets this process move a priority back. */
+function mayRaise(): boolean {
+  const { pid } = probe;
+  setPriority(pid!, getPriority() + 1);
+  try {
+    setPriority(pid!, getPriority());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test('a host is lowered while it loads and gets back what it had, or is left alone', () => {
+  const normal = getPriority();
+  const priority = new LoadPriority(() => probe.pid);
+  const lowered = mayRaise() ? Math.max(normal, 5) : normal;
+  priority.lower(host.pid);
+  expect(getPriority(host.pid!)).toBe(lowered);
+  priority.restore(host.pid);
+  expect(getPriority(host.pid!)).toBe(normal);
+});
+
+test('without anyone to try it on, and for processes that are gone, nothing happens', () => {
+  const normal = getPriority(host.pid!);
+  new LoadPriority(() => undefined).lower(host.pid);
+  expect(getPriority(host.pid!)).toBe(normal);
+  const priority = new LoadPriority(() => probe.pid);
+  priority.lower(undefined);
+  priority.lower(2 ** 22 + 1);
+  priority.restore(2 ** 22 + 1);
+});
