@@ -84,7 +84,10 @@ describe('malformed requests', () => {
           const refused = outcomes.filter(([outcome]) => /^4|^grpc (?!0)/.test(outcome)).reduce((sum, [, times]) => sum + times, 0);
           expect({ family, refused: refused > 0 }).toEqual({ family, refused: true });
         }
-        expect(memory.at(-1)! / MB).toBeLessThan((memory[0]! / MB) * 1.25 + 40);
+        // Pools and worker threads come to life over the first thousand; from there on a long run shows small leaks, a short one
+        // only gross ones.
+        const [settled, factor] = memory.length > 2 ? [memory[1]!, 1.15] : [memory[0]!, 1.5];
+        expect(memory.at(-1)! / MB).toBeLessThan((settled / MB) * factor + 30);
       }
     },
     30_000 + INDEXES.length * 200,
