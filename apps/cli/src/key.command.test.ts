@@ -40,7 +40,18 @@ async function run(...words: string[]): Promise<{ printed: string[]; errors: str
 
 describe('paceline key create', () => {
   test('prints the key once and keeps only its hash, in a file for its owner', async () => {
-    const { printed } = await run('--id', 'ci', '--scope', 'infer,metadata', '--model', 'digits*', '--model', 'ocr', '--requests-per-second', '2.5');
+    const { printed } = await run(
+      '--id',
+      'ci',
+      '--scope',
+      'infer,metadata',
+      '--model',
+      'digits*',
+      '--model',
+      'ocr',
+      '--requests-per-second',
+      '2.5',
+    );
     const [key = ''] = printed;
     expect(printed).toHaveLength(1);
     expect(parseKeyFile(readFileSync(file, 'utf8'), 'f')).toEqual([

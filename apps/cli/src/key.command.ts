@@ -98,7 +98,8 @@ function toScopes(text: string, before: readonly KeyScope[] = []): readonly KeyS
 }
 
 function toGlobs(text: string, before: readonly string[] = []): readonly string[] {
-  if (!MODEL_GLOB.test(text)) throw new InvalidArgumentError('Expected a model name, in which * and ? stand for any characters and any one.');
+  if (!MODEL_GLOB.test(text))
+    throw new InvalidArgumentError('Expected a model name, in which * and ? stand for any characters and any one.');
   return [...before, text];
 }
 

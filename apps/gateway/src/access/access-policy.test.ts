@@ -43,7 +43,10 @@ const LOAD = actionOfMethod('repositoryModelLoad') as Action;
 const LIVE = actionOfMethod('serverLive') as Action;
 
 describe('API keys', () => {
-  const policy = policyOf([entryOf(), entryOf({ id: 'ops', hash: hashApiKey(other), scopes: [...KEY_SCOPES], models: ['digits*', 'ocr'] })]);
+  const policy = policyOf([
+    entryOf(),
+    entryOf({ id: 'ops', hash: hashApiKey(other), scopes: [...KEY_SCOPES], models: ['digits*', 'ocr'] }),
+  ]);
 
   it.each([
     ['a bearer token', { authorization: `Bearer ${key}` }],

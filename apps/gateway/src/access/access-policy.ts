@@ -57,7 +57,9 @@ export class AccessPolicy {
     if (this.#keys === undefined || action.alwaysOpen) return opened ? RESTRICTED_API : ANONYMOUS;
     const grant = this.#authenticate(this.#keys(), headerOf);
     if (!grant.hasScope(action.scope))
-      throw new ServingError('PERMISSION_DENIED', `API key '${grant.entry.id}' lacks the scope '${action.scope}'`, { reason: 'scope_missing' });
+      throw new ServingError('PERMISSION_DENIED', `API key '${grant.entry.id}' lacks the scope '${action.scope}'`, {
+        reason: 'scope_missing',
+      });
     grant.takeRequest();
     return grant;
   }

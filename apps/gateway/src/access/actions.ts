@@ -64,6 +64,8 @@ const OF_SERVER: Readonly<Record<string, Action>> = {
   'POST /v2/repository/models/:/unload': UNLOAD,
   'GET /v2/logging': LOG_READ,
   'POST /v2/logging': LOG_CHANGE,
+  'GET /v2/logging/modules': LOG_READ,
+  'POST /v2/logging/modules': LOG_CHANGE,
   'GET /v2/trace/setting': TRACE_READ,
   'POST /v2/trace/setting': TRACE_CHANGE,
 };

@@ -8,7 +8,8 @@ import { ServingError, type ModelCatalog } from '@paceline/protocol';
 import type { InferHandler } from '../infer/infer-service.js';
 import { matchesGlob } from './glob.js';
 import { MeteredInfer } from './metered-infer.js';
-import { Quota, type QuotaDecision } from './quota.js';
+import type { Quota } from './quota.js';
+import { type QuotaDecision } from './quota.js';
 
 export interface Grant {
   /** For the audit: `key:<id>`, `restricted-api` or `anonymous`. */
@@ -75,7 +76,9 @@ export class KeyGrant implements Grant {
 
   requireModel(model: string): void {
     if (this.mayUse(model)) return;
-    throw new ServingError('PERMISSION_DENIED', `API key '${this.entry.id}' does not open model '${model}'`, { reason: 'model_not_allowed' });
+    throw new ServingError('PERMISSION_DENIED', `API key '${this.entry.id}' does not open model '${model}'`, {
+      reason: 'model_not_allowed',
+    });
   }
 
   meter(base: InferHandler, catalog: ModelCatalog): InferHandler {

@@ -49,7 +49,13 @@ export function admitCall(access: AccessPolicy, action: Action | undefined, call
 
 /** Runs what changes the server and writes down who asked for it and what became of it. */
 export async function audited<Result>(
-  { logger, action, call, who, target }: { logger: Logger; action: Action | undefined; call: Call; who: () => string; target: () => string },
+  {
+    logger,
+    action,
+    call,
+    who,
+    target,
+  }: { logger: Logger; action: Action | undefined; call: Call; who: () => string; target: () => string },
   work: () => Result | Promise<Result>,
 ): Promise<Result> {
   const event = () => ({ action: action?.name ?? '', who: who(), peer: addressOf(call), target: target() });

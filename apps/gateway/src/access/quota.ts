@@ -5,7 +5,8 @@
 import type { KeyQuota } from '@paceline/config';
 
 export type QuotaDecision =
-  { readonly kind: 'take' } | { readonly kind: 'refuse'; readonly reason: QuotaReason; readonly limit: number; readonly retryAfterMs: number };
+  | { readonly kind: 'take' }
+  | { readonly kind: 'refuse'; readonly reason: QuotaReason; readonly limit: number; readonly retryAfterMs: number };
 
 export type QuotaReason = 'requests_per_second' | 'rows_per_second' | 'in_flight';
 

@@ -81,7 +81,11 @@ export class TlsFiles implements TlsSource {
 }
 
 function read({ certFile, keyFile, caFile }: TlsOptions): TlsMaterial {
-  const material = { cert: readFileSync(certFile), key: readFileSync(keyFile), ca: caFile === undefined ? undefined : readFileSync(caFile) };
+  const material = {
+    cert: readFileSync(certFile),
+    key: readFileSync(keyFile),
+    ca: caFile === undefined ? undefined : readFileSync(caFile),
+  };
   // Throws where a file is no PEM or the key is not the certificate's.
   createSecureContext({ cert: material.cert, key: material.key, ...(material.ca && { ca: material.ca }) });
   return material;

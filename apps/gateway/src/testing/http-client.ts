@@ -38,6 +38,11 @@ export class RawClient {
     return new RawClient(socket);
   }
 
+  /** Over a socket that is connected already, e.g. with TLS. */
+  static over(socket: Socket): RawClient {
+    return new RawClient(socket);
+  }
+
   send(bytes: string | Buffer): void {
     this.socket.write(bytes);
   }

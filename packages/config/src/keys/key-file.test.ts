@@ -46,7 +46,9 @@ describe('a key file', () => {
   });
 
   test('every fault is found at once, with its line', () => {
-    const faults = faultsOf([line({ scopes: ['infre'] }), '{"id":', line({ id: 'x y', quota: { in_flight: 0 } }), line({ modles: [] })].join('\n'));
+    const faults = faultsOf(
+      [line({ scopes: ['infre'] }), '{"id":', line({ id: 'x y', quota: { in_flight: 0 } }), line({ modles: [] })].join('\n'),
+    );
     expect(faults).toEqual([
       expect.stringMatching(/^keys\.jsonl:1: scopes\.0: expected one of health, .*infer/),
       'keys.jsonl:2: expected one JSON object in this line',

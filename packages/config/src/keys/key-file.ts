@@ -44,9 +44,7 @@ const positive = z.number({ error: 'expected a number above 0' }).positive('expe
 const entrySchema = z.strictObject({
   id: z.string().regex(KEY_ID, 'expected 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit'),
   hash: z.string().regex(KEY_HASH, "expected 'sha256:' and 64 lower-case hex digits, as `paceline key create` writes"),
-  scopes: z
-    .array(z.string().refine(isKeyScope, `expected one of ${KEY_SCOPES.join(', ')}`))
-    .min(1, 'expected at least one scope'),
+  scopes: z.array(z.string().refine(isKeyScope, `expected one of ${KEY_SCOPES.join(', ')}`)).min(1, 'expected at least one scope'),
   models: z
     .array(z.string().regex(MODEL_GLOB, 'expected a model name, in which * and ? stand for any characters and any one'))
     .min(1, 'expected at least one glob; * alone is every model')
@@ -97,13 +95,16 @@ function parseEntry(text: string): { readonly entry?: KeyEntry; readonly errors:
     return { errors: ['expected one JSON object in this line'] };
   }
   const result = entrySchema.safeParse(value);
-  if (!result.success) return { errors: result.error.issues.map((issue) => `${issue.path.map(String).join('.')}${issue.path.length > 0 ? ': ' : ''}${issue.message}`) };
+  if (!result.success)
+    return {
+      errors: result.error.issues.map((issue) => `${issue.path.map(String).join('.')}${issue.path.length > 0 ? ': ' : ''}${issue.message}`),
+    };
   const { id, hash, scopes, models, quota } = result.data;
   return {
     entry: {
       id,
       hash,
-      scopes: scopes as KeyScope[],
+      scopes: scopes,
       models,
       quota: { requestsPerSecond: quota.requests_per_second, rowsPerSecond: quota.rows_per_second, inFlight: quota.in_flight },
     },

@@ -50,6 +50,15 @@ describe('the log', () => {
     expect(lines().map(({ msg, module: name }) => [msg, name])).toEqual([['http speaks', 'http']]);
   });
 
+  test('an audit line is written whatever the settings say', () => {
+    const { logger, settings, messages } = logOf({ info: false, warning: false, error: false });
+    settings.change({ info: false });
+    logger.info({ audit: true, action: 'log.settings.change' }, 'audit');
+    logger.info({ audit: 'no' }, 'not one');
+    logger.info({ other: true }, 'not one either');
+    expect(messages()).toEqual(['audit']);
+  });
+
   test('no text begins a new line', () => {
     const { logger, lines } = logOf({});
     logger.info({ model: 'a\n{"level":"fatal"}' }, 'one\r\ntwo');

@@ -47,7 +47,8 @@ export function createLog({ verbose, info, warning, error, format = 'default', f
       formatters: { level: (level) => ({ level }) },
       hooks: {
         logMethod(args, method, level) {
-          if (settings.isEnabled(pino.levels.labels[level] as LogLevel, (this as ModuleLogger)[MODULE])) method.apply(this, args);
+          const enabled = settings.isEnabled(pino.levels.labels[level] as LogLevel, (this as ModuleLogger)[MODULE]);
+          if (enabled || isAudit(args[0])) method.apply(this, args);
         },
       },
     },
@@ -62,6 +63,11 @@ export function createLog({ verbose, info, warning, error, format = 'default', f
       return child;
     },
   };
+}
+
+/** Who may change the settings of the log must not be able to hide who changed the server. */
+function isAudit(fields: unknown): boolean {
+  return typeof fields === 'object' && fields !== null && 'audit' in fields && fields.audit === true;
 }
 
 /** A log that nobody changes while it runs. */
