@@ -3,11 +3,27 @@
  * apply. After each, the refusal is the client's (4xx), nothing outside the repository was read or written, and the
  * server goes on.
  */
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { identityModel } from '@paceline/testkit';
 import { AttackedServer, CONFIG, GOOD, INFER } from './support/attacked-server.js';
+import { descendants } from './support/process-tree.js';
+
+/** How the tables of sockets write a state and an address. */
+const LISTEN = '0A';
+const LOOPBACK = '0100007F';
+
+function socketInodes(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).flatMap((fd) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(join(folder, fd)))?.[1] ?? [];
+    } catch {
+      return []; // closed while we were looking
+    }
+  });
+}
 
 describe('published vulnerabilities: names and management', () => {
   let server: AttackedServer;
@@ -160,16 +176,15 @@ describe('published vulnerabilities: names and management', () => {
     }
   });
 
-  it('scanners: what listens is on loopback, and management is shut to others', () => {
-    // The addresses of the doors, as the system sees them.
-    const listening = readFileSync(`/proc/${server.pid}/net/tcp`, 'utf8').split('\n').slice(1);
-    const ports = [server.process.http, server.process.grpc, server.process.metrics].map((address) =>
-      Number(address.split(':')[1]).toString(16).toUpperCase().padStart(4, '0'),
+  it('scanners, CVE-2025-47277: three doors listen, on loopback, and nothing else of the server does', () => {
+    const own = new Set([server.pid, ...descendants(server.pid)].flatMap(socketInodes));
+    const listening = ['tcp', 'tcp6'].flatMap((table) =>
+      readFileSync(`/proc/${server.pid}/net/${table}`, 'utf8')
+        .split('\n')
+        .map((line) => line.trim().split(/\s+/))
+        .filter((columns) => columns[3] === LISTEN && own.has(columns[9]!)),
     );
-    const own = listening
-      .map((line) => line.trim().split(/\s+/))
-      .filter(([, local = '', , state]) => state === '0A' && ports.some((port) => local.endsWith(`:${port}`)));
-    expect(own.map(([, local]) => local?.split(':')[0])).toEqual(['0100007F', '0100007F', '0100007F']);
+    expect(listening.map((columns) => columns[1]!.split(':')[0])).toEqual([LOOPBACK, LOOPBACK, LOOPBACK]);
   });
 
   it('no error tells of paths, processes or stacks of the server', () => {

@@ -28,6 +28,8 @@ export interface AccessRigOptions {
   readonly tls?: (logger: Logger, clock: Clock) => TlsSource;
   readonly clock?: Clock;
   readonly maxRequestBytes?: number;
+  /** Told of each route of the HTTP application. */
+  readonly onRoute?: (method: string, pattern: string) => void;
 }
 
 export class AccessRig {
@@ -48,7 +50,13 @@ export class AccessRig {
     return rig;
   }
 
-  async #start({ access: makeAccess, tls: makeTls, clock = systemClock, maxRequestBytes = 1_000_000 }: AccessRigOptions): Promise<void> {
+  async #start({
+    access: makeAccess,
+    tls: makeTls,
+    clock = systemClock,
+    maxRequestBytes = 1_000_000,
+    onRoute,
+  }: AccessRigOptions): Promise<void> {
     this.#folder = mkdtempSync(join(tmpdir(), 'paceline-rig-'));
     const { logger, settings: logSettings } = createLog({ verbose: 0, info: true, warning: true, error: true, file: this.#logFile });
     const access = makeAccess?.(logger, clock) ?? openAccess();
@@ -73,8 +81,12 @@ export class AccessRig {
       access,
     };
     const shared = { inferHandler, catalog, logger };
-    const registerRoutes = (fastify: Parameters<typeof registerInferRoutes>[0]): void =>
+    const registerRoutes = (fastify: Parameters<typeof registerInferRoutes>[0]): void => {
+      fastify.addHook('onRoute', ({ method, url }) => {
+        for (const one of [method].flat()) onRoute?.(one, url);
+      });
       registerInferRoutes(fastify, { ...shared, maxInputBytes: maxRequestBytes });
+    };
     this.#app = await createGatewayApp({ ...options, registerInferRoutes: registerRoutes });
     this.#plane = createHttpDataPlane({
       ...shared,
