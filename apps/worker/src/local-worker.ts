@@ -14,6 +14,7 @@ import { emptyFrame, FRAME, jsonBody } from './host-protocol/frames.js';
 import type { HostStatistics } from './host-protocol/messages.js';
 import { HostFleet } from './hosts/host-fleet.js';
 import { defaultHostEntry, type HostProcess } from './hosts/host-process.js';
+import { poolSizeOf, type PoolSize } from './hosts/placement.js';
 import { unanswered } from './infer/completion.js';
 import { instanceNames, LoadedModel, modelKey } from './instances/loaded-model.js';
 import { ModelInstance, type InstanceContext } from './instances/model-instance.js';
@@ -42,6 +43,8 @@ export interface LocalWorkerOptions {
   readonly poolHosts?: number;
   /** Model files up to this size may share a host; default 8 MiB. */
   readonly smallModelBytes?: number;
+  /** Up to this size they share hosts with their like only, so that no longer load holds them up; default 1 MiB. */
+  readonly tinyModelBytes?: number;
   /** A model in the pool whose runs take longer moves to a host of its own; default 100 ms. */
   readonly slowRunMs?: number;
   /** How often the memory of hosts is looked at; default 3 s. */
@@ -209,7 +212,7 @@ export class LocalWorker implements WorkerLink {
     if (this.#closed) throw shuttingDown();
     if (this.#loaded.has(key)) throw loadedAlready(spec);
     const onnx = onnxOptions(spec.config);
-    const model = new LoadedModel(spec, onnx, await this.#isSmall(spec), this.#limits);
+    const model = new LoadedModel(spec, onnx, await this.#sizeOf(spec), this.#limits);
     const instances = new Map(
       instanceNames(spec).map((name) => [name, new ModelInstance(this.#nextInstance++, name, model, this.#context)]),
     );
@@ -232,8 +235,9 @@ export class LocalWorker implements WorkerLink {
     return { ...report, warmup: { samples: samples.length, runs, durationMs } };
   }
 
-  async #isSmall(spec: LoadSpec): Promise<boolean> {
-    return (await folderBytes(spec.modelPath)) <= (this.options.smallModelBytes ?? 8 * 1024 * 1024);
+  async #sizeOf(spec: LoadSpec): Promise<PoolSize | undefined> {
+    const { tinyModelBytes = 1024 * 1024, smallModelBytes = 8 * 1024 * 1024 } = this.options;
+    return poolSizeOf(await folderBytes(spec.modelPath), { tinyBytes: tinyModelBytes, smallBytes: smallModelBytes });
   }
 
   async #within(limitMs: number, done: Promise<unknown>): Promise<void> {

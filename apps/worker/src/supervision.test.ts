@@ -143,6 +143,20 @@ test('many small models share a few hosts, and each answers as itself', async ()
   expect(fixture.worker.hostPids()).toEqual([]);
 });
 
+test('tiny models do not share a host with models that take longer to load', async () => {
+  fixture = new WorkerFixture({ dedicatedHosts: 0, poolHosts: 1, tinyModelBytes: 1000 });
+  const tiny = ['tiny_1', 'tiny_2'];
+  for (const name of tiny) await fixture.load(name, IDENTITY);
+  expect(fixture.worker.hostPids()).toHaveLength(1);
+  const small = await fixture.load('small_1', SLOW);
+  await fixture.load('small_2', SLOW);
+  expect(fixture.worker.hostPids()).toHaveLength(2);
+  process.kill(fixture.worker.hostPids()[1]!, 'SIGKILL');
+  await until('the small ones are back', () => fixture.listener.events.filter((e) => e.state === 'ready').length === 2);
+  expect(fixture.listener.events.map((e) => e.model).filter((model) => tiny.includes(model))).toEqual([]);
+  await fixture.infer(small, slow(1, 1n), ['OUTPUT0']);
+});
+
 test('50 load-infer-unload cycles leave no process and no descriptor', async () => {
   fixture = new WorkerFixture({ dedicatedHosts: 1, poolHosts: 1 });
   const kept = await fixture.load('kept', IDENTITY);

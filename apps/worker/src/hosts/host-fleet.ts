@@ -12,7 +12,7 @@ import { MemoryGrowth, type GrowthLimits } from '../supervision/memory-growth.js
 import { HostProcess, type HostEnd } from './host-process.js';
 import { LoadPriority } from './load-priority.js';
 import { OrphanGuard } from './orphan-guard.js';
-import { choosePlacement, type PlacementLimits, type PlacementRequest } from './placement.js';
+import { choosePlacement, type PlacementLimits, type PlacementRequest, type PoolSize } from './placement.js';
 
 /** What the fleet needs to know of an instance. */
 export interface Tenant {
@@ -27,7 +27,8 @@ export interface Tenant {
 /** One host and who is in it. */
 export interface Berth {
   readonly host: HostProcess;
-  readonly pooled: boolean;
+  /** Which pool it is in; undefined: it belongs to its only tenant. */
+  readonly pool: PoolSize | undefined;
   readonly tenants: Set<Tenant>;
   readonly growth: MemoryGrowth;
   /** Resident memory at the last look, bytes; 0 before the first. */
@@ -86,13 +87,16 @@ export class HostFleet {
   place(tenant: Tenant, urgent = false): Berth {
     if (this.#closed) throw new ServingError('UNAVAILABLE', 'the worker is shutting down', { reason: 'shutting_down' });
     const live = [...this.#berths].filter((b) => b.host.alive && !b.retiring);
-    const pool = live.filter((b) => b.pooled);
+    const request = tenant.placementRequest();
+    const dedicated = live.filter((b) => b.pool === undefined).length;
+    const pool = live.filter((b) => b.pool !== undefined && b.pool === request.size);
     const loads = pool.map((b) => ({
       instances: b.tenants.size,
       sameModel: [...b.tenants].filter((t) => t.modelKey === tenant.modelKey).length,
     }));
-    const placement = choosePlacement(tenant.placementRequest(), live.length - pool.length, loads, this.options.placement);
-    const berth = placement.host === 'pool' ? pool[placement.index]! : this.#start(placement.host === 'new_pool_host');
+    const placement = choosePlacement(request, dedicated, loads, this.options.placement);
+    const berth =
+      placement.host === 'pool' ? pool[placement.index]! : this.#start(placement.host === 'new_pool_host' ? request.size : undefined);
     // Nobody has an answer from a host that is new.
     if (berth.tenants.size === 0 && !urgent) this.#priority.lower(berth.host.pid);
     berth.tenants.add(tenant);
@@ -139,7 +143,7 @@ export class HostFleet {
     await this.#guard.close();
   }
 
-  #start(pooled: boolean): Berth {
+  #start(pool: PoolSize | undefined): Berth {
     const { clock, hostEntry, shmDirectory, api, copies, growth } = this.options;
     const host = new HostProcess({
       clock,
@@ -151,7 +155,7 @@ export class HostFleet {
     });
     const berth: Berth = {
       host,
-      pooled,
+      pool,
       tenants: new Set(),
       growth: new MemoryGrowth(growth, clock.nowUs()),
       residentBytes: 0,

@@ -1,12 +1,22 @@
 /**
  * Which host an instance gets. A host of its own is the rule: a crash, a leak or a long run then touches nobody else.
- * Once several hosts are in use, small models share a pool of about one host per core, so that hundreds of them fit on
- * one machine; a model that took a host down with it, or is slow, stays out of the pool. Pure.
+ * Once several hosts are in use, models that are not large share pools of about one host per core, so that hundreds of
+ * them fit on one machine. While a host loads a model, the others in it wait: tiny models, whose load takes a few
+ * milliseconds, have a pool apart from small ones, whose load takes tens. A model that took a host down with it, or is
+ * slow, stays out of the pools. Pure.
  */
+export type PoolSize = 'tiny' | 'small';
+
+/** From the size of the model's files, and not for what runs elsewhere than on the CPU. */
+export function poolSizeOf(fileBytes: number, limits: { readonly tinyBytes: number; readonly smallBytes: number }): PoolSize | undefined {
+  if (fileBytes > limits.smallBytes) return undefined;
+  return fileBytes > limits.tinyBytes ? 'small' : 'tiny';
+}
+
 export interface PlacementLimits {
   /** Hosts of their own that small models may take before they share. */
   readonly dedicatedHosts: number;
-  /** Hosts in the pool. */
+  /** Hosts in each pool. */
   readonly poolHosts: number;
 }
 
@@ -17,8 +27,8 @@ export interface PoolHostLoad {
 }
 
 export interface PlacementRequest {
-  /** Small enough, and on the CPU, to share a host. */
-  readonly small: boolean;
+  /** The pool it may share; undefined: too large for any. */
+  readonly size: PoolSize | undefined;
   /** It was slow, or its host died while it ran. */
   readonly isolated: boolean;
 }
@@ -28,13 +38,14 @@ export type Placement =
   | { readonly host: 'new_pool_host'; readonly reason: 'pool_not_full' }
   | { readonly host: 'pool'; readonly index: number; readonly reason: 'least_loaded' };
 
+/** @param pool the hosts of the pool that the request may share */
 export function choosePlacement(
   request: PlacementRequest,
   dedicatedInUse: number,
   pool: readonly PoolHostLoad[],
   limits: PlacementLimits,
 ): Placement {
-  if (!request.small) return { host: 'dedicated', reason: 'large' };
+  if (request.size === undefined) return { host: 'dedicated', reason: 'large' };
   if (request.isolated) return { host: 'dedicated', reason: 'isolated' };
   if (dedicatedInUse < limits.dedicatedHosts) return { host: 'dedicated', reason: 'few_hosts' };
   if (pool.length < limits.poolHosts) return { host: 'new_pool_host', reason: 'pool_not_full' };

@@ -1,5 +1,5 @@
-/** The completion of a batch that answered nobody. */
-import type { ServingError } from '@paceline/protocol';
+/** The completion of a batch that answered nobody, and the error it carries. */
+import { ServingError } from '@paceline/protocol';
 import type { Batch, BatchCompletion } from '@paceline/worker-rpc';
 
 export function unanswered(batch: Batch, outcome: 'failed' | 'lost' | 'refused', started: boolean, error: ServingError): BatchCompletion {
@@ -13,4 +13,13 @@ export function unanswered(batch: Batch, outcome: 'failed' | 'lost' | 'refused',
     computeInferNs: 0,
     computeOutputNs: 0,
   };
+}
+
+/** What went wrong in handling a batch, in words for clients. */
+export function asServingError(error: unknown): ServingError {
+  if (error instanceof ServingError) return error;
+  return new ServingError('INTERNAL', 'the worker could not handle the batch; the server log has the details', {
+    reason: 'internal',
+    cause: error,
+  });
 }

@@ -1,5 +1,6 @@
 /** What all instances of one loaded model version have in common. */
 import type { LoadSpec } from '@paceline/worker-rpc';
+import type { PoolSize } from '../hosts/placement.js';
 import type { LoadMessage } from '../host-protocol/messages.js';
 import { ModelTensors } from '../infer/model-tensors.js';
 import type { OnnxOptions } from '../onnx/session-options.js';
@@ -17,8 +18,8 @@ export class LoadedModel {
   constructor(
     readonly spec: LoadSpec,
     onnx: OnnxOptions,
-    /** Whether it may share a host. */
-    readonly small: boolean,
+    /** The pool of hosts that it may share; undefined: none. */
+    readonly size: PoolSize | undefined,
     limits: ExecuteLimits,
   ) {
     this.limit = new ExecuteLimit(limits);

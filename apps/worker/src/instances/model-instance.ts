@@ -12,7 +12,7 @@ import type { Berth, HostFleet, Tenant } from '../hosts/host-fleet.js';
 import type { PlacementRequest } from '../hosts/placement.js';
 import type { HostEnd } from '../hosts/host-process.js';
 import { executeFrame, gather, type GatheredBatch } from '../infer/gather.js';
-import { unanswered } from '../infer/completion.js';
+import { asServingError, unanswered } from '../infer/completion.js';
 import { deliver, type ComputeStages } from '../infer/deliver.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
 import { Backoff } from '../supervision/backoff.js';
@@ -90,7 +90,7 @@ export class ModelInstance implements Tenant {
         return this.#up();
       } catch (error) {
         // A host that others are in may have died of them, or be too busy with them; a host of its own shows whose fault it is.
-        const elsewhere = berth.pooled && !berth.host.alive && attempt === 1 && !this.#stopped;
+        const elsewhere = berth.pool && !berth.host.alive && attempt === 1 && !this.#stopped;
         if (!elsewhere) throw error;
         this.model.isolated = true;
       }
@@ -113,7 +113,7 @@ export class ModelInstance implements Tenant {
   }
 
   placementRequest(): PlacementRequest {
-    return { small: this.model.small, isolated: this.model.isolated || !this.sociable };
+    return { size: this.model.size, isolated: this.model.isolated || !this.sociable };
   }
 
   execute(batch: Batch): void {
@@ -169,9 +169,9 @@ export class ModelInstance implements Tenant {
 
   /** Loads and warms up: the instance is ready for requests afterwards. */
   async #loadInto(berth: Berth): Promise<void> {
-    const { host, pooled } = berth;
+    const { host, pool } = berth;
     const { clock, copies, limits, loadLimitUs, pooledLoadLimitUs } = this.context;
-    await loadInto(host, this.id, this.model, pooled ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
+    await loadInto(host, this.id, this.model, pool ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
     const loadedUs = clock.nowUs();
     await warmUp(host, this.id, this.model, { limitUs: limits.firstRunLimitUs, copies });
     this.#warmupUs = clock.nowUs() - loadedUs;
@@ -256,7 +256,7 @@ export class ModelInstance implements Tenant {
     this.model.limit.record(stages.computeInferNs / 1000, inputBytes);
     this.#end();
     this.context.onCompletion({ batchId: batch.id, instance: batch.instance, outcome: 'ok', started: true, error: undefined, ...stages });
-    if (berth.pooled && stages.computeInferNs > 1000 * this.context.slowRunUs && !this.model.isolated) {
+    if (berth.pool && stages.computeInferNs > 1000 * this.context.slowRunUs && !this.model.isolated) {
       this.model.isolated = true;
       this.moveAway('slow', 'its runs are long, and it shared a host');
     }
@@ -295,12 +295,4 @@ export class ModelInstance implements Tenant {
     const { model, version, generation } = this.model.spec;
     this.context.onInstance({ model, version, generation, instance: this.name, state, reason });
   }
-}
-
-function asServingError(error: unknown): ServingError {
-  if (error instanceof ServingError) return error;
-  return new ServingError('INTERNAL', 'the worker could not handle the batch; the server log has the details', {
-    reason: 'internal',
-    cause: error,
-  });
 }
