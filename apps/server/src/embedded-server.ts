@@ -22,11 +22,12 @@ import {
 import { LocalModelRepository } from '@paceline/model-repository';
 import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type StartReport } from '@paceline/scheduler';
 import { InMemoryStreams } from '@paceline/streams';
-import { createMetrics, StatisticsRegistry, type Logger } from '@paceline/telemetry';
+import { createMetrics, StatisticsRegistry, type Log } from '@paceline/telemetry';
 import { createLocalWorker } from '@paceline/worker';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
 import { openFrontDoors, type Addresses, type FrontDoors } from './front-doors.js';
 import { logModelEvents } from './model-log.js';
+import { metricsOptions, openAccessLog, restartCounter } from './observability.js';
 import { openSecurity } from './security.js';
 import { sourceOptions } from './source-options.js';
 import { manifestVersion } from './version.js';
@@ -47,16 +48,19 @@ export interface EmbeddedServer {
 }
 
 /** Listens and is live when it resolves; no model is loaded yet. @throws StartError when a port cannot be had. */
-export async function startEmbeddedServer(options: ServeOptions, logger: Logger): Promise<EmbeddedServer> {
+export async function startEmbeddedServer(options: ServeOptions, log: Log): Promise<EmbeddedServer> {
   const clock = systemClock;
+  const { logger } = log;
   const gateway = randomBytes(8).toString('hex');
   const security = openSecurity(options, logger, clock);
   const { access } = security;
+  const accessLog = openAccessLog(options, clock, logger);
   const statistics = new StatisticsRegistry();
   const streams = new InMemoryStreams();
 
   // Worker and scheduler.
-  const worker = createLocalWorker({ replies: streams, logger, clock });
+  const worker = createLocalWorker({ replies: streams, logger: log.module('worker'), clock, observer: restartCounter(statistics) });
+  statistics.instanceMemory = () => worker.instanceMemory();
   const lanes = new Lanes({ clock, link: worker, replies: streams, statistics });
   const source = new RepositoryModelSource(repositoryOf(options), sourceOptions(options));
   const models = new ModelManager(
@@ -67,7 +71,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
       loadThreadCount: options.repository.loadThreadCount,
       loadRetryCount: options.repository.loadRetryCount,
       pollIntervalMs: 1000 * options.repository.pollSecs,
-      onPollFailure: (error) => logger.error({ err: error }, 'model repository not polled; what is loaded stays'),
+      onPollFailure: (error) => log.module('models').error({ err: error }, 'model repository not polled; what is loaded stays'),
     },
   );
   worker.setListener({
@@ -78,11 +82,20 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     onCompletion: (completion) => lanes.onCompletion(completion),
   });
   streams.attachIntake(new LaneIntake(lanes, streams));
-  logModelEvents(models, logger);
+  logModelEvents(models, log.module('models'));
 
   // Gateway.
   const tagsOf = (model: string, version: string) => models.find(model, version)?.config.metricTags ?? {};
-  const metrics = createMetrics({ statistics, tagsOf, processMetrics: true });
+  const metrics = createMetrics({
+    statistics,
+    tagsOf,
+    ...metricsOptions(options.metrics),
+    server: {
+      connections: () => ({ http: http.connectionCount, grpc: grpc.connectionCount }),
+      bufferedBytes: () => http.bufferedBytes,
+      ...(accessLog && { accessLog }),
+    },
+  });
   const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock, limits: inferLimits(options) });
   streams.attachGateway(gateway, (number, frame) => inferHandler.onFrame(number, frame));
   let draining = false;
@@ -94,26 +107,38 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     isReady: () => !draining && (options.repository.strictReadiness ? models.allReady() : models.started),
   };
   const limits = { maxRequestBytes: options.http.maxInputBytes };
-  const gatewayOptions: GatewayOptions = { catalog: models, control: models, statistics, inferHandler, info, limits, logger, access };
+  const noted = { statistics, ...(accessLog && { accessLog }) };
+  const gatewayOptions: GatewayOptions = {
+    catalog: models,
+    control: models,
+    ...noted,
+    inferHandler,
+    info,
+    limits,
+    logger: log.module('control'),
+    logSettings: log.settings,
+    access,
+  };
+  const httpLogger = log.module('http');
   const offload = new PiscinaJsonOffload();
   const app = await createGatewayApp({
     ...gatewayOptions,
-    registerInferRoutes: (fastify) =>
-      registerInferRoutes(fastify, { inferHandler, catalog: models, logger, maxInputBytes: limits.maxRequestBytes, offload }),
+    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger: httpLogger, ...noted, maxInputBytes: limits.maxRequestBytes, offload }),
   });
   const http = createHttpDataPlane({
     inferHandler,
     catalog: models,
     fallbackServer: app.getHttpServer(),
-    logger,
+    logger: httpLogger,
+    ...noted,
     limits: { maxInputBytes: limits.maxRequestBytes },
     clock,
     offload,
     access,
     ...(security.httpTls && { tls: security.httpTls }),
   });
-  const grpc = createGrpcServer({ ...gatewayOptions, clock, ...(security.grpcTls && { tls: security.grpcTls }) });
-  const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, logger, access) };
+  const grpc = createGrpcServer({ ...gatewayOptions, logger: log.module('grpc'), clock, ...(security.grpcTls && { tls: security.grpcTls }) });
+  const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, log.module('metrics'), access) };
 
   const closeAll = async (graceMs: number): Promise<void> => {
     await Promise.all([http.close(graceMs), doors.grpc.close(graceMs)]);
@@ -123,6 +148,7 @@ export async function startEmbeddedServer(options: ServeOptions, logger: Logger)
     await worker.close(graceMs);
     await doors.metrics.close();
     security.close();
+    await accessLog?.close();
   };
 
   const addresses = await openFrontDoors(doors, options).catch(async (error: unknown) => {

@@ -1,6 +1,6 @@
 /** `paceline serve`: starts the server, shows what is ready, and ends it in good order. Returns the exit code. */
 import { parseServeOptions, type ServeOptions } from '@paceline/config';
-import { createLogger, type Logger } from '@paceline/telemetry';
+import { createLog, type Log, type Logger } from '@paceline/telemetry';
 import { startEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
 import { exampleCommand } from './example-repository.js';
 import { StartError } from './listen-error.js';
@@ -22,10 +22,10 @@ export async function serve(argv: readonly string[], env: NodeJS.ProcessEnv): Pr
     return 1;
   }
   const { options, warnings } = parsed;
-  const logger = createLogger(options.log);
-  for (const warning of warnings) logger.warn(warning);
+  const log = createLog(options.log);
+  for (const warning of warnings) log.logger.warn(warning);
   try {
-    return await run(options, logger);
+    return await run(options, log);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     process.stderr.write(`paceline: ${error.message}\n`);
@@ -33,13 +33,14 @@ export async function serve(argv: readonly string[], env: NodeJS.ProcessEnv): Pr
   }
 }
 
-async function run(options: ServeOptions, logger: Logger): Promise<number> {
+async function run(options: ServeOptions, log: Log): Promise<number> {
+  const { logger } = log;
   let cutShort = (): void => process.exit(EXIT_CUT_SHORT);
   const signalled = waitForSignal((signal) => {
     logger.warn({ signal }, 'second signal: ending at once');
     cutShort();
   });
-  const server = await startEmbeddedServer(options, logger);
+  const server = await startEmbeddedServer(options, log);
   cutShort = () => {
     logger.error({ dropped: server.unanswered }, 'ended before every request was answered');
     process.exit(EXIT_CUT_SHORT);

@@ -37,6 +37,12 @@ export function unusedBackendSettings(values: FlagValues): string[] {
     );
 }
 
+/** One sentence for a metrics setting that nothing follows from. */
+export function unusedMetricSettings(values: FlagValues): string[] {
+  if (!values['metrics-config'].some(({ key, value }) => key === 'histogram_latencies' && value === true)) return [];
+  return ['--metrics-config=histogram_latencies=true has no effect: its one histogram is of decoupled models, which are not served'];
+}
+
 function controlModeFaults(values: FlagValues): Contradiction[] {
   const found: Contradiction[] = [];
   const mode = values['model-control-mode'];

@@ -58,9 +58,60 @@ export const backendSetting: FlagType<{ readonly backend: string; readonly key: 
   }),
 };
 
+/** One setting of `--metrics-config`. */
+export type MetricSetting =
+  | { readonly key: 'counter_latencies' | 'histogram_latencies' | 'summary_latencies'; readonly value: boolean }
+  | { readonly key: 'summary_quantiles'; readonly value: readonly number[] };
+
+/** The error of a quantile is met to this much; less cannot be asked for. */
+const SMALLEST_QUANTILE_ERROR = 0.001;
+const QUANTILE = /^(0?\.\d+):(\d?\.?\d+)$/;
+
+/** `<key>=<value>`, as Triton writes it. */
+export const metricSetting: FlagType<MetricSetting> = {
+  placeholder: '<key>=<value>',
+  isSwitch: false,
+  schema: z.string().transform((written, context) => {
+    const complain = (message: string): never => {
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    };
+    const [, key, value = ''] = /^([^=]+)=(.*)$/.exec(written) ?? [];
+    switch (key) {
+      case 'counter_latencies':
+      case 'histogram_latencies':
+      case 'summary_latencies':
+        if (value !== 'true' && value !== 'false') return complain(`expected ${key}=true or ${key}=false`);
+        return { key, value: value === 'true' };
+      case 'summary_quantiles': {
+        const pairs = value.split(',').map((pair) => QUANTILE.exec(pair));
+        const quantiles = pairs.map((pair) => Number(pair?.[1]));
+        if (!quantiles.every((quantile) => quantile > 0 && quantile < 1))
+          return complain('expected <quantile>:<error>,... with quantiles between 0 and 1, as in summary_quantiles=0.5:0.05,0.99:0.001');
+        if (pairs.some((pair) => Number(pair?.[2]) < SMALLEST_QUANTILE_ERROR))
+          return complain(`expected an error of at least ${SMALLEST_QUANTILE_ERROR} for each quantile`);
+        return { key, value: quantiles };
+      }
+      default:
+        return complain('expected counter_latencies, histogram_latencies, summary_latencies or summary_quantiles, then = and a value');
+    }
+  }),
+};
+
 /** Header names by RFC 9110, without those that frame a message. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const FRAMING = new Set(['host', 'connection', 'content-length', 'content-encoding', 'transfer-encoding', 'accept-encoding', 'expect', 'te', 'upgrade', 'origin']);
+const FRAMING = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'content-encoding',
+  'transfer-encoding',
+  'accept-encoding',
+  'expect',
+  'te',
+  'upgrade',
+  'origin',
+]);
 
 /** `<api>[,<api>...]:<key>=<value>`, as Triton writes it; its `inference` is the scope `infer`. */
 export const restrictedApi: FlagType<RestrictedApi> = {

@@ -54,6 +54,49 @@ describe('values', () => {
     expect(accepted(['--http-address=0.0.0.0', '--metrics-address=::1']).options.metrics.address).toBe('::1');
   });
 
+  test('latency metrics are those of Triton unless told otherwise; the last setting of a key counts', () => {
+    const latencies = (argv: string[]): unknown => {
+      const { counterLatencies, summaryQuantiles } = accepted(argv).options.metrics;
+      return [counterLatencies, summaryQuantiles];
+    };
+    expect(latencies([])).toEqual([true, []]);
+    expect(latencies(['--metrics-config=summary_quantiles=0.5:0.05'])).toEqual([true, []]);
+    expect(latencies(['--metrics-config', 'summary_latencies=true'])).toEqual([true, [0.5, 0.9, 0.95, 0.99, 0.999]]);
+    expect(
+      latencies([
+        '--metrics-config=summary_latencies=true',
+        '--metrics-config=summary_quantiles=0.5:0.05',
+        '--metrics-config=summary_quantiles=0.75:0.01,.9:0.001',
+        '--metrics-config=counter_latencies=true',
+        '--metrics-config=counter_latencies=false',
+      ]),
+    ).toEqual([false, [0.75, 0.9]]);
+  });
+
+  test('a histogram that no model can fill is warned of', () => {
+    expect(accepted(['--metrics-config=histogram_latencies=true']).warnings).toEqual([expect.stringContaining('decoupled models')]);
+    expect(accepted(['--metrics-config=histogram_latencies=false']).warnings).toEqual([]);
+  });
+
+  test('there is no access log unless it is asked for', () => {
+    expect(accepted([]).options.log.access).toBeUndefined();
+    expect(accepted(['--access-log', '-']).options.log.access).toBe('-');
+    expect(accepted(['--access-log=/var/log/a.log']).options.log.access).toBe('/var/log/a.log');
+  });
+
+  test.each([
+    ['latencies=true', 'expected counter_latencies'],
+    ['counter_latencies', 'expected counter_latencies'],
+    ['summary_latencies=yes', 'expected summary_latencies=true or summary_latencies=false'],
+    ['summary_quantiles=50:0.1', 'with quantiles between 0 and 1'],
+    ['summary_quantiles=1.0:0.1', 'with quantiles between 0 and 1'],
+    ['summary_quantiles=0.5', 'with quantiles between 0 and 1'],
+    ['summary_quantiles=0.5:0.05,', 'with quantiles between 0 and 1'],
+    ['summary_quantiles=0.5:0.0001', 'an error of at least 0.001'],
+  ])('the metrics setting %s is refused', (setting, text) => {
+    expect(errorsOf([`--metrics-config=${setting}`])).toEqual([expect.stringContaining(text)]);
+  });
+
   test('backend settings are grouped by backend and the last of a key counts', () => {
     const { options } = accepted([
       '--backend-config=onnxruntime,default-max-batch-size=4',

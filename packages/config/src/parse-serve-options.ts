@@ -2,7 +2,7 @@
  * Reads the command line of `paceline serve`. Every violation is reported at once, flags of Triton without effect
  * cause one warning each, and what comes out is frozen.
  */
-import { contradictions, unusedBackendSettings } from './contradictions.js';
+import { contradictions, unusedBackendSettings, unusedMetricSettings } from './contradictions.js';
 import { FLAG_NAMES, FLAGS, type FlagValues } from './flag-table.js';
 import type { Flag } from './flag.js';
 import { helpText } from './help-text.js';
@@ -31,7 +31,7 @@ export function parseServeOptions(argv: readonly string[], env: Readonly<Record<
   return {
     kind: 'options',
     options: deepFreeze(toServeOptions(values)),
-    warnings: [...read.flatMap((flag) => flag.warnings), ...unusedBackendSettings(values)],
+    warnings: [...read.flatMap((flag) => flag.warnings), ...unusedBackendSettings(values), ...unusedMetricSettings(values)],
   };
 }
 

@@ -75,6 +75,20 @@ export interface LogOptions {
   readonly error: boolean;
   /** Where the log goes; `undefined` = stderr. */
   readonly file: string | undefined;
+  /** Value of `--log-format`, which the log settings of the protocol show. */
+  readonly format: 'default' | 'ISO8601';
+  /** Where the access log goes: a path, `-` = standard output; `undefined` = there is none. */
+  readonly access: string | undefined;
+}
+
+/** The Prometheus endpoint. */
+export interface MetricsOptions extends ListenOptions {
+  /** CPU and memory of the machine. */
+  readonly host: boolean;
+  /** Triton's cumulative durations. */
+  readonly counterLatencies: boolean;
+  /** Quantiles of Triton's summaries; empty = none are kept. */
+  readonly summaryQuantiles: readonly number[];
 }
 
 /**
@@ -114,8 +128,7 @@ export interface ServeOptions {
   readonly repository: RepositoryOptions;
   readonly http: HttpOptions;
   readonly grpc: GrpcOptions;
-  /** The Prometheus endpoint. */
-  readonly metrics: ListenOptions;
+  readonly metrics: MetricsOptions;
   readonly access: AccessOptions;
   readonly limits: LimitOptions;
   readonly log: LogOptions;

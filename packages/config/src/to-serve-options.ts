@@ -1,6 +1,6 @@
 /** From the flat values of the flags to the nested options that the server reads. */
 import type { FlagValues } from './flag-table.js';
-import type { BackendConfig, ServeOptions, TlsOptions } from './serve-options.js';
+import type { BackendConfig, MetricsOptions, ServeOptions, TlsOptions } from './serve-options.js';
 
 export function toServeOptions(values: FlagValues): ServeOptions {
   const loads = values['load-model'];
@@ -36,6 +36,8 @@ export function toServeOptions(values: FlagValues): ServeOptions {
       enabled: values['allow-metrics'],
       address: values['metrics-address'] ?? values['http-address'],
       port: values['metrics-port'],
+      host: values['allow-cpu-metrics'],
+      ...latencyMetrics(values['metrics-config']),
     },
     access: {
       keyFile: values['api-key-file'],
@@ -54,6 +56,8 @@ export function toServeOptions(values: FlagValues): ServeOptions {
       warning: values['log-warning'],
       error: values['log-error'],
       file: values['log-file'],
+      format: values['log-format'],
+      access: values['access-log'],
     },
     backendConfig: groupBackendConfig(values['backend-config']),
   };
@@ -71,4 +75,19 @@ function groupBackendConfig(settings: FlagValues['backend-config']): BackendConf
     byBackend.set(backend, ofBackend.set(key, value));
   }
   return byBackend;
+}
+
+const DEFAULT_QUANTILES: readonly number[] = [0.5, 0.9, 0.95, 0.99, 0.999];
+
+/** The last setting of a key counts. */
+function latencyMetrics(settings: FlagValues['metrics-config']): Pick<MetricsOptions, 'counterLatencies' | 'summaryQuantiles'> {
+  let counterLatencies = true;
+  let summaries = false;
+  let quantiles = DEFAULT_QUANTILES;
+  for (const { key, value } of settings) {
+    if (key === 'counter_latencies') counterLatencies = value;
+    else if (key === 'summary_latencies') summaries = value;
+    else if (key === 'summary_quantiles') quantiles = value;
+  }
+  return { counterLatencies, summaryQuantiles: summaries ? quantiles : [] };
 }

@@ -60,7 +60,7 @@ function statusOf(thrown: unknown): number | undefined {
 
 function notFound(request: FastifyRequest): ServingError {
   const allow = allowedMethod(request.url);
-  if (allow !== undefined && allow !== request.method) return refusal(405, 'Method Not Allowed');
+  if (allow !== undefined && !allow.split(', ').includes(request.method)) return refusal(405, 'Method Not Allowed');
   if (namesRepository(request.url))
     return new ServingError('UNIMPLEMENTED', `'repository_name' specification is not supported`, { reason: 'repository_name' });
   return refusal(404, 'Not Found');

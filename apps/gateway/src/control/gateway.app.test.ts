@@ -3,7 +3,7 @@ import { connect, createServer as createTcpServer, type AddressInfo } from 'node
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ServingError, type LoadParameter } from '@paceline/protocol';
-import { createLogger, SILENT, StatisticsRegistry } from '@paceline/telemetry';
+import { createLog, SILENT, StatisticsRegistry, type LogSettings } from '@paceline/telemetry';
 import { catalogOf, fakeModel } from '../testing/fake-lane.js';
 import { createGatewayApp } from './gateway.app.js';
 import { SERVED_EXTENSIONS, type GatewayOptions } from './gateway.options.js';
@@ -20,6 +20,8 @@ const LOCAL = { remoteAddress: '127.0.0.1', headers: { host: 'localhost:8000' } 
 describe('control routes', () => {
   let app: NestFastifyApplication;
   let statistics: StatisticsRegistry;
+  const log = createLog(SILENT);
+  let logSettings: LogSettings;
   let ready = true;
   let healthy = true;
   const loads: [string, Readonly<Record<string, LoadParameter>>][] = [];
@@ -46,7 +48,8 @@ describe('control routes', () => {
     },
     info: { name: 'paceline', version: '1.2.3', extensions: SERVED_EXTENSIONS, isLive: () => true, isReady: () => ready },
     limits: { maxRequestBytes: 1000 },
-    logger: createLogger(SILENT),
+    logger: log.logger,
+    logSettings,
   });
 
   beforeEach(async () => {
@@ -54,6 +57,7 @@ describe('control routes', () => {
     loads.length = 0;
     unloads.length = 0;
     statistics = new StatisticsRegistry();
+    logSettings = createLog({ ...SILENT, info: true, warning: true, error: true }).settings;
     app = await createGatewayApp(options());
   });
   afterEach(() => app.close());

@@ -1,6 +1,7 @@
 /** What the gateway's front ends are built from; the same options serve HTTP control routes and gRPC. */
 import type { ModelCatalog, ModelControl } from '@paceline/protocol';
-import type { Logger, StatisticsRegistry } from '@paceline/telemetry';
+import type { Logger, LogSettings, StatisticsRegistry } from '@paceline/telemetry';
+import type { AccessLog } from '../access-log/access-log.js';
 import type { AccessPolicy } from '../access/access-policy.js';
 import type { InferHandler } from '../infer/infer-service.js';
 
@@ -44,6 +45,10 @@ export interface GatewayOptions {
   readonly info: ServerInfo;
   readonly limits: GatewayLimits;
   readonly logger: Logger;
+  /** A line for each inference request; without it there is none. */
+  readonly accessLog?: AccessLog;
+  /** Settings of the server's log, which clients may read and change. */
+  readonly logSettings: LogSettings;
   /** Who may do what; without it the data plane is open and management local. */
   readonly access?: AccessPolicy;
 }

@@ -6,3 +6,4 @@ export const INFER_HANDLER = Symbol('InferHandler');
 export const SERVER_INFO = Symbol('ServerInfo');
 export const GATEWAY_LOGGER = Symbol('Logger');
 export const GATEWAY_LIMITS = Symbol('GatewayLimits');
+export const LOG_SETTINGS = Symbol('LogSettings');

@@ -90,7 +90,7 @@ describe('control', () => {
   });
 
   it('says which methods it does not serve', async () => {
-    for (const name of ['traceSetting', 'logSettings', 'systemSharedMemoryStatus', 'cudaSharedMemoryRegister'] as const) {
+    for (const name of ['traceSetting', 'systemSharedMemoryStatus', 'cudaSharedMemoryRegister'] as const) {
       expect(await failure(t.call(name, {}))).toMatchObject({
         code: status.UNIMPLEMENTED,
         details: expect.stringMatching(/is not served by this server$/),

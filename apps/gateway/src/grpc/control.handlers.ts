@@ -23,6 +23,7 @@ import type { GatewayOptions } from '../control/gateway.options.js';
 import { readLoadParameters } from '../control/load-parameters.js';
 import { modelMetadata, type TensorMetadata } from '../control/views/model-metadata.js';
 import { modelStatistics, type ModelStatisticsView, type StatisticDuration } from '../control/views/model-statistics.js';
+import { applyLogSettings } from './log-settings.js';
 
 type Methods = (typeof GRPCInferenceService)['method'];
 type UnaryName = { [K in keyof Methods]: Methods[K]['methodKind'] extends 'unary' ? K : never }[keyof Methods];
@@ -43,10 +44,9 @@ export const UNSERVED = [
   'cudaSharedMemoryRegister',
   'cudaSharedMemoryUnregister',
   'traceSetting',
-  'logSettings',
 ] as const;
 
-export function controlHandlers({ catalog, control, statistics, info }: GatewayOptions): ControlHandlers {
+export function controlHandlers({ catalog, control, statistics, info, logSettings }: GatewayOptions): ControlHandlers {
   return {
     serverLive: () => create(ServerLiveResponseSchema, { live: info.isLive() }),
     serverReady: () => create(ServerReadyResponseSchema, { ready: info.isReady() }),
@@ -64,6 +64,7 @@ export function controlHandlers({ catalog, control, statistics, info }: GatewayO
         outputs: metadata.outputs.map(tensorMetadata),
       });
     },
+    logSettings: (request) => applyLogSettings(logSettings, request),
     modelConfig: ({ name, version }) => create(ModelConfigResponseSchema, { config: catalog.resolve(name, version).config }),
     modelStatistics: ({ name, version }, grant) => {
       const views = modelStatistics(catalog, statistics, name, version).filter((view) => grant.mayUse(view.name));
@@ -167,5 +168,6 @@ function statisticsMessage(view: ModelStatisticsView): StatisticsInit {
       computeInfer: duration(size.compute_infer),
       computeOutput: duration(size.compute_output),
     })),
+    memoryUsage: view.memory_usage.map(({ type, id, byte_size }) => ({ type, id: BigInt(id), byteSize: BigInt(byte_size) })),
   };
 }

@@ -3,7 +3,13 @@
  * over raw bytes; only control methods go through generated messages.
  */
 import { fromBinary, toBinary, type DescMethod, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
-import { Server, type StatusObject, type UntypedHandleCall, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import {
+  Server,
+  type StatusObject,
+  type UntypedHandleCall,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import { systemClock, type Clock } from '@paceline/clock';
 import { ServingError } from '@paceline/protocol';
 import { GRPCInferenceService } from '@paceline/protocol/grpc';
@@ -20,6 +26,7 @@ import { toGrpcStatus } from './grpc-status.js';
 import { healthCheck, healthWatch } from './health.handler.js';
 import { modelStreamInfer } from './infer-stream.handler.js';
 import { modelInfer, type RawUnaryHandler } from './infer.handler.js';
+import { SocketCount } from '../metrics/socket-count.js';
 import { Shutdown } from './shutdown.js';
 
 export interface GrpcServerOptions extends GatewayOptions {
@@ -29,6 +36,8 @@ export interface GrpcServerOptions extends GatewayOptions {
 }
 
 export interface GrpcServer {
+  /** Open connections. */
+  readonly connectionCount: number;
   /** @param address host and port, e.g. `0.0.0.0:8001`; port 0 picks one. @returns the port. Rejects where it is taken. */
   listen(address: string): Promise<number>;
   /** Refuses new calls, waits for those under way at most `drainMs` milliseconds, then cuts the rest off. */
@@ -48,10 +57,18 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const shutdown = new Shutdown();
   server.addService(definitionOf(GRPCInferenceService), inferenceService(options, access, shutdown));
   server.addService(definitionOf(Health), healthService(options, access, clock, shutdown));
+  const sockets = new SocketCount();
   return {
+    get connectionCount() {
+      return sockets.open;
+    },
     listen: (address) =>
       new Promise((resolve, reject) => {
-        server.bindAsync(address, serverCredentials(options.tls), (error, port) => (error ? reject(error) : resolve(port)));
+        server.bindAsync(address, serverCredentials(options.tls), (error, port) => {
+          if (error) return reject(error);
+          sockets.watch(port);
+          resolve(port);
+        });
       }),
     close: (drainMs) =>
       new Promise((resolve) => {
@@ -59,6 +76,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
         const timer = clock.setTimer(drainMs * 1000, () => server.forceShutdown());
         server.tryShutdown(() => {
           timer.cancel();
+          sockets.close();
           resolve();
         });
       }),
@@ -86,7 +104,10 @@ function definitionOf(service: { readonly typeName: string; readonly methods: re
 function healthService(options: GatewayOptions, access: AccessPolicy, clock: Clock, shutdown: Shutdown): UntypedServiceImplementation {
   const check = healthCheck(options.info);
   const watch = healthWatch(options.info, clock, shutdown);
-  const refusalOf = (method: string, call: Parameters<typeof watch>[0] | Parameters<typeof check>[0]): Partial<StatusObject> | undefined => {
+  const refusalOf = (
+    method: string,
+    call: Parameters<typeof watch>[0] | Parameters<typeof check>[0],
+  ): Partial<StatusObject> | undefined => {
     try {
       admitCall(access, actionOfMethod(method), call);
       return undefined;

@@ -18,10 +18,12 @@ import { INFER } from '../access/actions.js';
 import type { Grant } from '../access/grant.js';
 import { admitCall } from '../access/grpc-access.js';
 import type { InferCall } from '../infer/infer-service.js';
+import { replyTimingParameters, wantsTimings } from '../infer/reply-timings.js';
 import { toGrpcStatus } from './grpc-status.js';
 import { toInferRequest } from './infer-request.js';
 import { isDecoupled, type InferRpcOptions } from './infer.handler.js';
 import { EMPTY_FINAL_RESPONSE } from './request-parameters.js';
+import { RequestNote } from './request-note.js';
 import type { Shutdown } from './shutdown.js';
 
 type InferStream = ServerDuplexStream<Buffer, Buffer>;
@@ -36,6 +38,9 @@ interface Slot {
   readonly held: Buffer[];
   done: boolean;
   readonly ordered: boolean;
+  /** Its responses say where the time went. */
+  readonly timed: boolean;
+  readonly note: RequestNote;
 }
 
 /** @param shutdown ends each stream once what it had asked has been answered. */
@@ -91,10 +96,12 @@ class StreamSession {
 
   private onRequest(message: Buffer): void {
     if (this.#closed || this.#draining) return;
+    const note = new RequestNote(this.options, this.stream, message.length);
     let wire: WireInferRequest;
     try {
       wire = decodeModelInferRequest(message);
     } catch (error) {
+      note.failed(toServingError(error));
       this.fail(error);
       return;
     }
@@ -103,24 +110,28 @@ class StreamSession {
     try {
       const grant = this.opening ?? (this.access && admitCall(this.access, INFER, this.stream));
       this.opening = undefined;
+      note.read(wire);
       grant?.requireModel(wire.modelName);
       model = this.options.catalog.resolve(wire.modelName, wire.modelVersion);
+      note.resolved(model);
       const request = toInferRequest(wire, model);
-      const accepted: Slot = { call: undefined, held: [], done: false, ordered: !isDecoupled(model) };
+      const timed = wantsTimings(request.parameters);
+      const accepted: Slot = { call: undefined, held: [], done: false, ordered: !isDecoupled(model), timed, note };
       slot = accepted;
       this.#slots.push(accepted);
       const { inferHandler, catalog } = this.options;
       const handler = grant?.meter(inferHandler, catalog) ?? inferHandler;
       accepted.call = handler.infer(request, (frame) => this.onFrame(accepted, wire, frame));
+      note.accepted(accepted.call);
     } catch (error) {
-      slot ??= this.refusedSlot();
+      slot ??= this.refusedSlot(note);
       this.refuse(slot, wire, toServingError(error), error);
     }
     if (this.#slots.length >= MAX_UNANSWERED) this.stream.pause();
   }
 
-  private refusedSlot(): Slot {
-    const slot: Slot = { call: undefined, held: [], done: false, ordered: true };
+  private refusedSlot(note: RequestNote): Slot {
+    const slot: Slot = { call: undefined, held: [], done: false, ordered: true, timed: false, note };
     this.#slots.push(slot);
     return slot;
   }
@@ -128,38 +139,34 @@ class StreamSession {
   private onFrame(slot: Slot, wire: WireInferRequest, frame: ReplyFrame): void {
     if (this.#closed || slot.done) return;
     const model = slot.call!.model;
+    slot.note.frame(frame);
     if (!frame.ok && this.#realStatus) {
+      slot.note.failed(frame.error);
       this.fail(frame.error);
       return;
     }
     slot.done = frame.final;
-    const parameters = { triton_final_response: frame.final };
+    const final = { triton_final_response: frame.final };
+    const parameters = frame.ok && slot.timed && frame.timings ? { ...final, ...replyTimingParameters(frame.timings) } : final;
+    const about = { modelName: model.name, id: wire.id, parameters };
     if (!frame.ok) {
-      slot.held.push(
-        encodeModelStreamInferResponse(frame.error.message, {
-          modelName: model.name,
-          modelVersion: '',
-          id: wire.id,
-          parameters,
-          outputs: [],
-        }),
-      );
+      this.hold(slot, encodeModelStreamInferResponse(frame.error.message, { ...about, modelVersion: '', outputs: [] }));
+      slot.note.failed(frame.error);
     } else if (frame.outputs.length > 0 || !frame.final || slot.ordered || wire.parameters.get(EMPTY_FINAL_RESPONSE) === true) {
-      slot.held.push(
-        encodeModelStreamInferResponse('', {
-          modelName: model.name,
-          modelVersion: model.version,
-          id: wire.id,
-          parameters,
-          outputs: frame.outputs,
-        }),
-      );
+      this.hold(slot, encodeModelStreamInferResponse('', { ...about, modelVersion: model.version, outputs: frame.outputs }));
     }
+    if (frame.ok && frame.final) slot.note.succeeded();
     this.flush();
+  }
+
+  private hold(slot: Slot, response: Buffer): void {
+    slot.held.push(response);
+    slot.note.sent(response.length);
   }
 
   /** A request that never ran: its response names neither model nor finality. */
   private refuse(slot: Slot, wire: WireInferRequest, error: ServingError, thrown: unknown): void {
+    slot.note.failed(error);
     if (this.#realStatus || error !== thrown) {
       this.fail(thrown);
       return;
@@ -209,7 +216,10 @@ class StreamSession {
   private close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const slot of this.#slots) slot.call?.cancel();
+    for (const slot of this.#slots) {
+      slot.call?.cancel();
+      slot.note.clientLeft();
+    }
     this.#slots.length = 0;
   }
 }

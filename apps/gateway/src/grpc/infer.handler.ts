@@ -7,6 +7,7 @@ import {
   decodeModelInferRequest,
   encodeModelInferResponse,
   ServingError,
+  toServingError,
   type ModelCatalog,
   type ReplyFrame,
   type ServedModel,
@@ -16,10 +17,12 @@ import type { AccessPolicy } from '../access/access-policy.js';
 import { INFER } from '../access/actions.js';
 import { admitCall } from '../access/grpc-access.js';
 import type { InferHandler } from '../infer/infer-service.js';
+import { replyTimingParameters, wantsTimings } from '../infer/reply-timings.js';
 import { toGrpcStatus } from './grpc-status.js';
 import { toInferRequest } from './infer-request.js';
+import { RequestNote, type NoteOptions } from './request-note.js';
 
-export interface InferRpcOptions {
+export interface InferRpcOptions extends NoteOptions {
   readonly catalog: ModelCatalog;
   readonly inferHandler: InferHandler;
   readonly logger: Logger;
@@ -33,21 +36,29 @@ export const isDecoupled = (model: ServedModel): boolean => model.config.modelTr
 export type RawUnaryHandler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => void;
 
 /** @returns the handler to register for ModelInfer. */
-export function modelInfer({ catalog, inferHandler, logger, access }: InferRpcOptions): RawUnaryHandler {
+export function modelInfer(options: InferRpcOptions): RawUnaryHandler {
+  const { catalog, inferHandler, logger, access } = options;
   const asking = access?.isOpen('grpc') === false ? access : undefined;
   return (call, callback) => {
-    const fail = (error: unknown): void => callback(toGrpcStatus(error, logger, 'ModelInfer'));
+    const note = new RequestNote(options, call, call.request.length);
+    const fail = (error: unknown): void => {
+      callback(toGrpcStatus(error, logger, 'ModelInfer'));
+      note.failed(toServingError(error));
+    };
     try {
       const grant = asking && admitCall(asking, INFER, call);
       const wire = decodeModelInferRequest(call.request);
+      note.read(wire);
       grant?.requireModel(wire.modelName);
       const model = catalog.resolve(wire.modelName, wire.modelVersion);
+      note.resolved(model);
       if (isDecoupled(model)) {
         throw new ServingError('UNIMPLEMENTED', "ModelInfer RPC doesn't support models with decoupled transaction policy", {
           reason: 'decoupled_model',
         });
       }
       const answer = (frame: ReplyFrame): void => {
+        note.frame(frame);
         if (!frame.ok) fail(frame.error);
         else if (!frame.final)
           fail(
@@ -55,20 +66,28 @@ export function modelInfer({ catalog, inferHandler, logger, access }: InferRpcOp
               reason: 'several_responses',
             }),
           );
-        else
-          callback(
-            null,
-            encodeModelInferResponse({
-              modelName: inferCall.model.name,
-              modelVersion: inferCall.model.version,
-              id: wire.id,
-              outputs: frame.outputs,
-            }),
-          );
+        else {
+          const response = encodeModelInferResponse({
+            modelName: inferCall.model.name,
+            modelVersion: inferCall.model.version,
+            id: wire.id,
+            ...(timed && frame.timings && { parameters: replyTimingParameters(frame.timings) }),
+            outputs: frame.outputs,
+          });
+          callback(null, response);
+          note.sent(response.length);
+          note.succeeded();
+        }
       };
-      const inferCall = (grant?.meter(inferHandler, catalog) ?? inferHandler).infer(toInferRequest(wire, model), answer);
+      const request = toInferRequest(wire, model);
+      const timed = wantsTimings(request.parameters);
+      const inferCall = (grant?.meter(inferHandler, catalog) ?? inferHandler).infer(request, answer);
+      note.accepted(inferCall);
       // Also told after the reply has gone, when cancelling does nothing.
-      call.once('cancelled', () => inferCall.cancel());
+      call.once('cancelled', () => {
+        inferCall.cancel();
+        note.clientLeft();
+      });
     } catch (error) {
       fail(error);
     }

@@ -10,7 +10,8 @@ import type { ConnectionHost } from './connection-host.js';
 import { judgeTimeout } from './connection-timeouts.js';
 import { bodyTooLargeText } from './data-plane-limits.js';
 import { IncomingBody } from './incoming-body.js';
-import { errorReply } from './infer-reply.js';
+import { errorReply, type HttpReply } from './infer-reply.js';
+import { peerOf } from './peer.js';
 import { ReplyQueue } from './reply-queue.js';
 import { writeReply } from './reply-writer.js';
 import { mayBecomeInfer, parseInferHead, type InferHead } from './request-head.js';
@@ -36,6 +37,8 @@ export class Connection {
   /** Tick of the last byte read or written, and of the first byte of the request being read. */
   #activeTick: number;
   #requestTick: number;
+  /** Known where requests are logged. */
+  readonly #peer: string | undefined;
   /** Whether the socket times an unsent reply. */
   #watching = false;
 
@@ -45,6 +48,7 @@ export class Connection {
     private readonly onGone: (connection: Connection) => void,
   ) {
     this.#activeTick = this.#requestTick = host.tick;
+    this.#peer = host.route.logsAccess ? peerOf(socket) : undefined;
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
@@ -69,7 +73,7 @@ export class Connection {
       limits,
     );
     if (verdict.kind === 'cut') this.socket.destroy();
-    else if (verdict.kind === 'refuse') this.#refuse(408, verdict.reason, verdict.text);
+    else if (verdict.kind === 'refuse') this.#refuse(408, verdict.reason, verdict.text, body?.head);
   }
 
   /** Replies that the client does not take are timed by the socket itself, which sees progress inside one write. */
@@ -192,7 +196,7 @@ export class Connection {
     if (grant instanceof ServingError) return this.#refuseAccess(grant, head, bytes, start + length);
     this.#grant = grant;
     if (length > limits.maxInputBytes) {
-      this.#refuse(413, 'body_too_large', bodyTooLargeText(length, limits.maxInputBytes));
+      this.#refuse(413, 'body_too_large', bodyTooLargeText(length, limits.maxInputBytes), head);
       return false;
     }
     const reservedBytes = length > RESERVE_ABOVE_BYTES ? length : 0;
@@ -201,6 +205,7 @@ export class Connection {
         429,
         'too_many_buffered_bytes',
         `a request body of ${length} bytes does not fit into the ${limits.maxBufferedBytes} bytes that this server keeps for bodies`,
+        head,
       );
       return false;
     }
@@ -240,6 +245,8 @@ export class Connection {
         acceptEncoding: head.acceptEncoding,
         body,
         grant: this.#grant,
+        peer: this.#peer,
+        traceparent: head.traceparent,
       },
       (reply) => {
         slot.reply = reply;
@@ -270,25 +277,34 @@ export class Connection {
   /** Where the body came with the head it is skipped and the connection goes on; else nothing is read for such a caller. */
   #refuseAccess(error: ServingError, head: InferHead, bytes: Buffer, end: number): boolean {
     if (end > bytes.length) {
-      this.#refuseWith(error);
+      this.#refuseWith(error, head);
       return false;
     }
     this.#rest = end === bytes.length ? EMPTY : bytes.subarray(end);
     const slot = this.#replies.open(head.close, 0);
     if (head.close) this.#state = 'ending';
-    slot.reply = errorReply(error);
+    const reply = errorReply(error);
+    slot.reply = reply;
+    this.#noteRefusal(error, reply, head);
     if (this.#replies.isNext(slot)) this.#flush();
     return true;
   }
 
-  #refuse(httpStatus: number, reason: string, message: string): void {
+  #noteRefusal(error: ServingError, reply: HttpReply, head: InferHead | undefined): void {
+    const { model = '', version = '', traceparent } = head ?? {};
+    this.host.route.noteRefusal(error, reply, { model, version, peer: this.#peer, traceparent }, this.#body?.filledBytes ?? 0);
+  }
+
+  /** @param head undefined where it was not read */
+  #refuse(httpStatus: number, reason: string, message: string, head?: InferHead): void {
     const retry = httpStatus === 429 ? { retryAfterMs: 1000 } : {};
-    this.#refuseWith(new ServingError('INVALID_ARGUMENT', message, { reason, httpStatus, ...retry }));
+    this.#refuseWith(new ServingError('INVALID_ARGUMENT', message, { reason, httpStatus, ...retry }), head);
   }
 
   /** Answers after the replies before it, then ends the connection: what follows cannot be told apart any more. */
-  #refuseWith(error: ServingError): void {
+  #refuseWith(error: ServingError, head: InferHead | undefined): void {
     const reply = errorReply(error);
+    this.#noteRefusal(error, reply, head);
     if (this.#body !== undefined) this.host.release(this.#body.reservedBytes);
     this.#body = undefined;
     this.#rest = EMPTY;

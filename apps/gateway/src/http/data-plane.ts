@@ -8,7 +8,8 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Clock, Timer } from '@paceline/clock';
 import { systemClock } from '@paceline/clock';
 import { toServingError, type ModelCatalog, type ServingError } from '@paceline/protocol';
-import type { Logger } from '@paceline/telemetry';
+import type { Logger, StatisticsRegistry } from '@paceline/telemetry';
+import type { AccessLog } from '../access-log/access-log.js';
 import type { AccessPolicy } from '../access/access-policy.js';
 import { INFER } from '../access/actions.js';
 import type { Grant } from '../access/grant.js';
@@ -33,6 +34,9 @@ export interface HttpDataPlaneOptions {
   readonly offload?: JsonOffload;
   /** Who may infer; everybody without it. */
   readonly access?: AccessPolicy;
+  /** Where refusals are counted. */
+  readonly statistics?: StatisticsRegistry;
+  readonly accessLog?: AccessLog;
   /** Certificates of the port; without them it speaks plain HTTP. */
   readonly tls?: TlsSource;
 }
@@ -41,6 +45,8 @@ export interface HttpDataPlane {
   readonly server: Server;
   /** Open connections, those handed over included. */
   readonly connectionCount: number;
+  /** Large bodies that are being read or answered, in bytes. */
+  readonly bufferedBytes: number;
   /** @throws the listen error, e.g. EADDRINUSE. */
   listen(host: string, port: number): Promise<AddressInfo>;
   /**
@@ -86,6 +92,10 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
 
   get connectionCount(): number {
     return this.#sockets.size;
+  }
+
+  get bufferedBytes(): number {
+    return this.#bufferedBytes;
   }
 
   async listen(host: string, port: number): Promise<AddressInfo> {

@@ -4,6 +4,7 @@
  */
 import { httpStatusOf, retryAfterSeconds, ServingError, type ServedModel } from '@paceline/protocol';
 import { encodeJsonData, TensorFormatError, type Tensor } from '@paceline/tensor';
+import type { ReplyTimings } from '../infer/reply-timings.js';
 import type { OutputForm } from './infer-json.js';
 
 export type HttpHeaders = readonly (readonly [name: string, value: string])[];
@@ -36,10 +37,15 @@ function jsonOf(output: Tensor): string {
   }
 }
 
-/** @throws ServingError where an output cannot be written as JSON */
-export function inferReply(model: ServedModel, id: string, outputs: readonly Tensor[], form: OutputForm): HttpReply {
+/**
+ * @param timings becomes the parameters of the response
+ * @throws ServingError where an output cannot be written as JSON
+ */
+export function inferReply(model: ServedModel, id: string, outputs: readonly Tensor[], form: OutputForm, timings?: ReplyTimings): HttpReply {
   let text = id === '' ? '{' : `{"id":${JSON.stringify(id)},`;
-  text += `"model_name":${quote(model.name)},"model_version":"${model.version}","outputs":[`;
+  text += `"model_name":${quote(model.name)},"model_version":"${model.version}",`;
+  if (timings !== undefined) text += `"parameters":${JSON.stringify(timings)},`;
+  text += '"outputs":[';
   let chunks: Uint8Array[] | undefined;
   for (let i = 0; i < outputs.length; i++) {
     const output = outputs[i] as Tensor;

@@ -4,19 +4,31 @@
  */
 import type { ModelCatalog, ReplyFrame, ServedModel } from '@paceline/protocol';
 import { ServingError, toServingError } from '@paceline/protocol';
-import type { Logger } from '@paceline/telemetry';
+import type { Logger, StatisticsRegistry } from '@paceline/telemetry';
+import type { AccessLog } from '../access-log/access-log.js';
+import { AccessRecord, CLIENT_LEFT } from '../access-log/access-record.js';
 import type { Grant } from '../access/grant.js';
+import { countRefusal } from '../infer/count-refusal.js';
 import type { InferCall, InferHandler } from '../infer/infer-service.js';
+import { replyTimings, wantsTimings } from '../infer/reply-timings.js';
 import { compressBody, inflateBody, negotiate, UnsupportedCodingError } from './content-coding.js';
 import { decodeJsonBody } from './decode-body.js';
 import type { DecodedInfer, InferTarget } from './infer-json.js';
 import { decodeRaw } from './infer-raw.js';
 import { errorReply, inferReply, type HttpReply } from './infer-reply.js';
 
-export interface InferHttpRequest {
+/** Where a request comes from, for the access log. */
+export interface InferOrigin {
   readonly model: string;
   /** "" = not in the path. */
   readonly version: string;
+  /** Address and port of the client; absent where nobody logs it. */
+  readonly peer?: string | undefined;
+  /** The header of that name. */
+  readonly traceparent?: string | undefined;
+}
+
+export interface InferHttpRequest extends InferOrigin {
   /** Header values as sent; undefined = absent. */
   readonly inferenceHeaderLength: string | undefined;
   readonly contentEncoding: string | undefined;
@@ -33,6 +45,9 @@ export interface InferRouteOptions {
   /** Largest body, also after decompression, in bytes. */
   readonly maxInputBytes: number;
   readonly logger: Logger;
+  /** Where refusals are counted. */
+  readonly statistics?: StatisticsRegistry;
+  readonly accessLog?: AccessLog;
   /** Decodes large JSON bodies elsewhere; without it they are decoded here. */
   readonly offload?: JsonOffload;
 }
@@ -50,8 +65,32 @@ export type CancelInfer = () => void;
 
 const CODING_HINT = [['Accept-Encoding', 'gzip, deflate']] as const;
 
+/** HTTP has no status for a client that left; logs have this one. */
+const STATUS_CLIENT_LEFT = 499;
+
+function recordOf({ accessLog }: InferRouteOptions, { peer = '', traceparent, model, version }: InferOrigin, bytesIn: number): AccessRecord | undefined {
+  return accessLog && new AccessRecord(accessLog, { protocol: 'http', peer, traceparent, model, version, bytesIn });
+}
+
+/** Bytes of the body of a reply. */
+function replyBytes({ text, chunks }: HttpReply): number {
+  return chunks.reduce((bytes, chunk) => bytes + chunk.length, Buffer.byteLength(text));
+}
+
 export class InferRoute {
   constructor(private readonly options: InferRouteOptions) {}
+
+  /** Whether somebody reads where requests come from. */
+  get logsAccess(): boolean {
+    return this.options.accessLog !== undefined;
+  }
+
+  /** Notes a request that was refused before it came here. @param origin without a model where its head was not read */
+  noteRefusal(error: ServingError, reply: HttpReply, origin: InferOrigin, bytesIn: number): void {
+    const { statistics } = this.options;
+    if (statistics) countRefusal(statistics.unknownModel, error);
+    recordOf(this.options, origin, bytesIn)?.end(reply.status, replyBytes(reply), error);
+  }
 
   /** @param done may be called before this returns. Never throws. */
   handle(request: InferHttpRequest, done: (reply: HttpReply) => void): CancelInfer {
@@ -77,7 +116,10 @@ function splitBody(body: Buffer, headerLength: string | undefined): { readonly j
 }
 
 class RunningInfer {
+  readonly #record: AccessRecord | undefined;
+  #model: ServedModel | undefined;
   #call: InferCall | undefined;
+  #timed = false;
   /** Answered, or the client left. */
   #settled = false;
 
@@ -85,13 +127,16 @@ class RunningInfer {
     private readonly options: InferRouteOptions,
     private readonly request: InferHttpRequest,
     private readonly done: (reply: HttpReply) => void,
-  ) {}
+  ) {
+    this.#record = recordOf(options, request, request.body.length);
+  }
 
   start(): CancelInfer {
     const { catalog, maxInputBytes } = this.options;
     const { model: name, version, contentEncoding, body } = this.request;
     try {
       const model = catalog.resolve(name, version);
+      this.#model = model;
       if (model.config.modelTransactionPolicy?.decoupled) {
         throw new ServingError('UNIMPLEMENTED', "HTTP end point doesn't support models with decoupled transaction policy", {
           reason: 'decoupled_over_http',
@@ -122,21 +167,26 @@ class RunningInfer {
   #run(decoded: DecodedInfer): void {
     if (this.#settled) return;
     const { request, form } = decoded;
+    this.#record?.identify(request.id);
+    this.#timed = wantsTimings(request.parameters);
     const { inferHandler, catalog } = this.options;
     const handler = this.request.grant?.meter(inferHandler, catalog) ?? inferHandler;
     this.#call = handler.infer(request, (frame) => this.#onFrame(frame, request.id, form));
+    this.#record?.accepted(this.#call);
   }
 
   #onFrame(frame: ReplyFrame, id: string, form: DecodedInfer['form']): void {
     const call = this.#call;
     if (this.#settled || call === undefined) return;
+    this.#record?.frame(frame);
     try {
       if (!frame.ok) throw frame.error;
       if (!frame.final) {
         call.cancel();
         throw new ServingError('INTERNAL', 'expected a single response, got more', { reason: 'several_responses' });
       }
-      this.#send(inferReply(call.model, id, frame.outputs, form));
+      const timings = this.#timed && frame.timings ? replyTimings(frame.timings) : undefined;
+      this.#send(inferReply(call.model, id, frame.outputs, form, timings));
     } catch (error) {
       this.#fail(error);
     }
@@ -163,12 +213,21 @@ class RunningInfer {
     const error = toServingError(thrown);
     if (error !== thrown)
       this.options.logger.error({ err: thrown, model: this.request.model }, 'inference request failed on an unexpected error');
-    this.#finish(errorReply(error, error instanceof UnsupportedCodingError ? CODING_HINT : undefined));
+    if (this.#call === undefined) this.#countRefusal(error);
+    this.#finish(errorReply(error, error instanceof UnsupportedCodingError ? CODING_HINT : undefined), error);
   }
 
-  #finish(reply: HttpReply): void {
+  #countRefusal(error: ServingError): void {
+    const { statistics } = this.options;
+    if (!statistics) return;
+    const model = this.#model;
+    countRefusal(model ? statistics.forVersion(model.name, model.version) : statistics.unknownModel, error);
+  }
+
+  #finish(reply: HttpReply, error?: ServingError): void {
     this.#settled = true;
     this.done(reply);
+    this.#record?.end(reply.status, replyBytes(reply), error);
   }
 
   #await(work: Promise<void>): void {
@@ -179,5 +238,6 @@ class RunningInfer {
     if (this.#settled) return;
     this.#settled = true;
     this.#call?.cancel();
+    this.#record?.end(STATUS_CLIENT_LEFT, 0, CLIENT_LEFT);
   }
 }

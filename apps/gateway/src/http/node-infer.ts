@@ -7,7 +7,8 @@ import { ServingError } from '@paceline/protocol';
 import { grantOf } from '../access/http-access.js';
 import { bodyTooLargeText } from './data-plane-limits.js';
 import { errorReply, type HttpReply } from './infer-reply.js';
-import type { CancelInfer, InferRoute } from './infer-route.js';
+import type { CancelInfer, InferOrigin, InferRoute } from './infer-route.js';
+import { peerOf } from './peer.js';
 
 function single(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
@@ -54,12 +55,20 @@ export function serveNodeInfer(
   version: string,
   maxInputBytes: number,
 ): void {
+  const origin: InferOrigin = {
+    model,
+    version,
+    peer: route.logsAccess ? peerOf(request.socket) : undefined,
+    traceparent: single(request.headers['traceparent']),
+  };
   const refuse = (bytes: number): void => {
     const error = new ServingError('INVALID_ARGUMENT', bodyTooLargeText(bytes, maxInputBytes), {
       reason: 'body_too_large',
       httpStatus: 413,
     });
-    send(response, errorReply(error), true);
+    const reply = errorReply(error);
+    route.noteRefusal(error, reply, origin, 0);
+    send(response, reply, true);
   };
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > maxInputBytes) {
@@ -71,8 +80,7 @@ export function serveNodeInfer(
   const run = (body: Buffer): void => {
     cancel = route.handle(
       {
-        model,
-        version,
+        ...origin,
         inferenceHeaderLength: single(request.headers['inference-header-content-length']),
         contentEncoding: single(request.headers['content-encoding']),
         acceptEncoding: single(request.headers['accept-encoding']),

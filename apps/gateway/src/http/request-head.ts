@@ -14,6 +14,8 @@ export interface InferHead {
   readonly inferenceHeaderLength: string | undefined;
   readonly contentEncoding: string | undefined;
   readonly acceptEncoding: string | undefined;
+  /** W3C trace context. */
+  readonly traceparent: string | undefined;
   /** The headers that decide about access, by lower-case name. */
   readonly credentials: Readonly<Record<string, string>>;
 }
@@ -27,7 +29,7 @@ const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e]*)$/;
 const DIGITS = /^\d{1,15}$/;
 
 /** Fields that decide framing or the reply; a second one of these is not canonical. */
-const SINGLE = new Set(['host', 'content-length', 'connection', 'inference-header-content-length', 'content-encoding', 'accept-encoding']);
+const SINGLE = new Set(['host', 'content-length', 'connection', 'inference-header-content-length', 'content-encoding', 'accept-encoding', 'traceparent']);
 /** Fields whose presence means that the request wants more than this parser does. */
 const FOREIGN = new Set(['transfer-encoding', 'expect', 'upgrade', 'te', 'trailer', 'http2-settings', 'origin']);
 const NONE: ReadonlySet<string> = new Set();
@@ -68,6 +70,7 @@ export function parseInferHead(text: string, credentialNames: ReadonlySet<string
     inferenceHeaderLength: fields['inference-header-content-length'],
     contentEncoding: fields['content-encoding'],
     acceptEncoding: fields['accept-encoding'],
+    traceparent: fields['traceparent'],
     credentials,
   };
 }

@@ -4,7 +4,7 @@ import { Client, credentials, Metadata, type CallOptions, type ServiceError } fr
 import { FakeClock } from '@paceline/clock/testing';
 import type { InferRequest, LoadParameter, ReplyFrame } from '@paceline/protocol';
 import { GRPCInferenceService, type ModelInferRequestSchema } from '@paceline/protocol/grpc';
-import { createLogger, SILENT, StatisticsRegistry } from '@paceline/telemetry';
+import { createLog, SILENT, StatisticsRegistry } from '@paceline/telemetry';
 import { createGrpcServer } from '../grpc/grpc.server.js';
 import type { InferHandler } from '../infer/infer-service.js';
 import { catalogOf, fakeModel, okFrame } from './fake-lane.js';
@@ -84,6 +84,7 @@ export class GrpcHarness {
   readonly clock = new FakeClock();
   readonly loads: [string, Readonly<Record<string, LoadParameter>>][] = [];
   readonly unloads: [string, boolean][] = [];
+  readonly log = createLog(SILENT);
   readonly server = createGrpcServer({
     catalog: { ...catalog, isHealthy: () => this.healthy },
     control: {
@@ -98,7 +99,8 @@ export class GrpcHarness {
     inferHandler: this.handler,
     info: { name: 'paceline', version: '1.2.3', extensions: ['statistics'], isLive: () => true, isReady: () => this.ready },
     limits: { maxRequestBytes: 1_000_000 },
-    logger: createLogger(SILENT),
+    logger: this.log.logger,
+    logSettings: this.log.settings,
     clock: this.clock,
   });
 

@@ -96,6 +96,12 @@ export const logFlags = {
   'log-info': flag('Logging', toggle, 'true', 'Log what happens'),
   'log-warning': flag('Logging', toggle, 'true', 'Log warnings'),
   'log-error': flag('Logging', toggle, 'true', 'Log errors'),
+  'access-log': optionalFlag(
+    'Logging',
+    text('<file>'),
+    'off',
+    'File that gets one JSON line for each inference request, with its outcome and timings; - is standard output',
+  ),
   'log-file': optionalFlag('Logging', text('<file>'), 'stderr', 'File the log is appended to'),
   'log-format': flag(
     'Logging',

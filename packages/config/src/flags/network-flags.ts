@@ -1,6 +1,6 @@
 /** Flags of the three front doors: HTTP, gRPC and metrics. */
 import { flag, optionalFlag, refused, repeatableFlag, withoutEffect } from '../flag.js';
-import { integer, oneOf, port, text, toggle } from '../flag-types.js';
+import { integer, metricSetting, oneOf, port, text, toggle } from '../flag-types.js';
 
 const NO_KEEPALIVE = withoutEffect('connections follow the defaults of the gRPC library');
 
@@ -87,13 +87,7 @@ export const metricsFlags = {
   'metrics-address': optionalFlag('Metrics', text('<address>'), 'the HTTP address', 'Address to listen on'),
   'metrics-port': flag('Metrics', port, '8002', 'TCP port; 0 lets the system choose'),
   'allow-gpu-metrics': flag('Metrics', toggle, 'true', 'Report GPUs', withoutEffect('models run on the CPU only')),
-  'allow-cpu-metrics': flag(
-    'Metrics',
-    toggle,
-    'true',
-    'Report the load of the CPU',
-    withoutEffect('the gauges of CPU and memory are always served'),
-  ),
+  'allow-cpu-metrics': flag('Metrics', toggle, 'true', 'Report CPU and memory of the machine'),
   'metrics-interval-ms': flag(
     'Metrics',
     integer('<ms>', 1),
@@ -103,9 +97,8 @@ export const metricsFlags = {
   ),
   'metrics-config': repeatableFlag(
     'Metrics',
-    text('<key>=<value>'),
-    'none',
-    'Which families of request metrics exist',
-    withoutEffect('counters and histograms are always served, summaries never'),
+    metricSetting,
+    'counter_latencies=true, histogram_latencies=false, summary_latencies=false, summary_quantiles=0.5:0.05,0.9:0.01,0.95:0.001,0.99:0.001,0.999:0.001',
+    'Which latencies of Triton are reported: cumulative counters, summaries with these quantiles; may be repeated',
   ),
 };

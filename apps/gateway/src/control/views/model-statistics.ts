@@ -1,11 +1,19 @@
 /** The statistics answer of both protocols: Triton's fields, from the counters that lanes and gateway keep. */
 import { ServingError, type ModelCatalog } from '@paceline/protocol';
 import { ModelStatistics, type Duration, type StatisticsRegistry } from '@paceline/telemetry';
+import { batchingView, type BatchingView } from './batching-view.js';
 
 /** Counts are requests or batches, `ns` cumulative nanoseconds; both whole numbers. */
 export interface StatisticDuration {
   readonly count: number;
   readonly ns: number;
+}
+
+export interface MemoryUsageView {
+  readonly type: 'CPU';
+  /** Of the device. */
+  readonly id: number;
+  readonly byte_size: number;
 }
 
 export interface ModelStatisticsView {
@@ -30,13 +38,16 @@ export interface ModelStatisticsView {
     readonly compute_infer: StatisticDuration;
     readonly compute_output: StatisticDuration;
   }[];
-  readonly memory_usage: readonly never[];
+  /** Resident memory of its instances; empty where it was not measured yet. */
+  readonly memory_usage: readonly MemoryUsageView[];
+  /** Not Triton's; absent before the model took requests, and in gRPC. */
+  readonly paceline?: BatchingView;
 }
 
 const whole = ({ count, ns }: Duration): StatisticDuration => ({ count, ns: Math.round(ns) });
 const none: StatisticDuration = { count: 0, ns: 0 };
 
-function view(s: ModelStatistics): ModelStatisticsView {
+function view(s: ModelStatistics, memoryBytes: number | undefined): ModelStatisticsView {
   return {
     name: s.model,
     version: s.version,
@@ -62,8 +73,19 @@ function view(s: ModelStatistics): ModelStatisticsView {
         compute_infer: whole(size.computeInfer),
         compute_output: whole(size.computeOutput),
       })),
-    memory_usage: [],
+    memory_usage: memoryBytes === undefined ? [] : [{ type: 'CPU', id: 0, byte_size: Math.round(memoryBytes) }],
+    ...(s.batching && { paceline: batchingView(s.batching) }),
   };
+}
+
+const key = (model: string, version: string): string => `${model}\u0000${version}`;
+
+/** Bytes per model version, over its instances. */
+function memoryOf(statistics: StatisticsRegistry): ReadonlyMap<string, number> {
+  const bytes = new Map<string, number>();
+  for (const { model, version, residentBytes } of statistics.instanceMemory())
+    bytes.set(key(model, version), (bytes.get(key(model, version)) ?? 0) + residentBytes);
+  return bytes;
 }
 
 /**
@@ -76,8 +98,12 @@ export function modelStatistics(
   name: string,
   version: string,
 ): readonly ModelStatisticsView[] {
+  const memory = memoryOf(statistics);
   return versionsOf(catalog, name, version).map((served) =>
-    view(statistics.find(served.name, served.version) ?? new ModelStatistics(served.name, served.version)),
+    view(
+      statistics.find(served.name, served.version) ?? new ModelStatistics(served.name, served.version),
+      memory.get(key(served.name, served.version)),
+    ),
   );
 }
 
