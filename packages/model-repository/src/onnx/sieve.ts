@@ -24,7 +24,8 @@ const GRAPH = plan([2, 11, 12], [[1, NODE], [5, TENSOR]]); // prettier-ignore
 ATTRIBUTE.enter.set(6, GRAPH).set(11, GRAPH);
 const MODEL = plan([1, 2, 8, 14], [[7, GRAPH], [25, plan([], [[7, NODE]])]]); // prettier-ignore
 
-const WINDOW_BYTES = 64 * 1024;
+/** Small, because the thread comes free for others only between two reads. */
+const WINDOW_BYTES = 16 * 1024;
 /** More than any honest file says about itself. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 const MAX_DEPTH = 64;
