@@ -31,6 +31,7 @@ export const REASONS = {
   'load-report': 'a failed load says every fault, where it stands and what would be right; files are named within the repository',
   'index-says-why': 'the repository index lists each model that was asked for, with the reason why it is not there',
   'unload-reason': 'a model that failed to load and was then unloaded is unloaded',
+  'permission-denied': 'a missing right is PERMISSION_DENIED, as HTTP says 403; UNAVAILABLE makes clients try again',
 } as const;
 
 export function isReason(key: string): key is keyof typeof REASONS {
