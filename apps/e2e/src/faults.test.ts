@@ -118,7 +118,7 @@ describe('a request that hangs wherever it runs', () => {
     }
     const answers = await Promise.all([slow(1, 1), slow(2, FOR_EVER), slow(3, 1), slow(4, 1)]);
     expect(answers.map(({ status, data }) => [status, data])).toEqual([[200, [1]], [500, undefined], [200, [3]], [200, [4]]]); // prettier-ignore
-    expect(answers[1]!.error).toContain("'slow'");
+    expect(answers[1].error).toContain("'slow'");
     expect((await Promise.all([5, 6, 7, 8].map((value) => slow(value, 1)))).map(({ data }) => data)).toEqual([[5], [6], [7], [8]]);
   }, 60_000);
 });

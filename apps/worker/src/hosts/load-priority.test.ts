@@ -34,15 +34,15 @@ test('a host is lowered while it loads and gets back what it had, or is left alo
   const priority = new LoadPriority(() => probe.pid);
   const lowered = mayRaise() ? Math.max(normal, 5) : normal;
   priority.lower(host.pid);
-  expect(getPriority(host.pid!)).toBe(lowered);
+  expect(getPriority(host.pid)).toBe(lowered);
   priority.restore(host.pid);
-  expect(getPriority(host.pid!)).toBe(normal);
+  expect(getPriority(host.pid)).toBe(normal);
 });
 
 test('without anyone to try it on, and for processes that are gone, nothing happens', () => {
-  const normal = getPriority(host.pid!);
+  const normal = getPriority(host.pid);
   new LoadPriority(() => undefined).lower(host.pid);
-  expect(getPriority(host.pid!)).toBe(normal);
+  expect(getPriority(host.pid)).toBe(normal);
   const priority = new LoadPriority(() => probe.pid);
   priority.lower(undefined);
   priority.lower(2 ** 22 + 1);

@@ -35,7 +35,7 @@ export class Quarantine {
       ...context,
       observer: undefined,
       onInstance: (event) => {
-        if (event.state === 'down') this.#drop();
+        if (event.state === 'down') void this.#drop();
       },
       onCompletion: (completion) => this.#onCompletion(completion),
     };

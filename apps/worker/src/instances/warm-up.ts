@@ -63,7 +63,7 @@ function runOnce(host: HostProcess, id: number, model: LoadedModel, sample: Warm
         for (const output of outputs) checkOutput(output, sample.rows, model);
         resolve();
       } catch (error) {
-        reject(error);
+        reject(toServingError(error));
       }
     };
     const onGone = (begun: boolean, reason: string): void => {
