@@ -1,3 +1,4 @@
+export { TestAuthority, type TestCertificate } from './tls/authority.js';
 export { writeFaultyHost, type HostFaults } from './hosts/faulty-host.js';
 export {
   ONNX_TYPES,

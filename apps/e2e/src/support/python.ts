@@ -45,10 +45,15 @@ export async function preparePython(): Promise<void> {
   writeFileSync(stamp, wanted);
 }
 
-/** Runs one file of the suite against the server at these addresses. */
-export function runPytest(file: string, addresses: { readonly http: string; readonly grpc: string }): Promise<Finished> {
+/** Runs one file of the suite against the server at these addresses. @param env what it needs beside them */
+export function runPytest(
+  file: string,
+  addresses: { readonly http: string; readonly grpc: string },
+  env: NodeJS.ProcessEnv = {},
+): Promise<Finished> {
   return run(PYTHON, ['-m', 'pytest', '-q', '-x', '--no-header', '-p', 'no:cacheprovider', file], {
     ...process.env,
+    ...env,
     PACELINE_HTTP: addresses.http,
     PACELINE_GRPC: addresses.grpc,
     PYTHONDONTWRITEBYTECODE: '1',

@@ -6,23 +6,23 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { credentials } from '@grpc/grpc-js';
 import { FakeClock } from '@paceline/clock/testing';
+import { TestAuthority, type TestCertificate } from '@paceline/testkit';
 import { AccessRig } from '../testing/access-rig.js';
-import { Certificates, type Certificate } from '../testing/certificates.js';
 import { post, RawClient } from '../testing/http-client.js';
 import { until } from '../testing/until.js';
 import { TlsFiles } from './tls-files.js';
 
-let certificates: Certificates;
-let server: Certificate;
-let client: Certificate;
-let stranger: Certificate;
-beforeAll(() => {
-  certificates = new Certificates();
-  server = certificates.issue('server');
-  client = certificates.issue('client');
-  stranger = certificates.issue('stranger', false);
+let authority: TestAuthority;
+let server: TestCertificate;
+let client: TestCertificate;
+let stranger: TestCertificate;
+beforeAll(async () => {
+  authority = await TestAuthority.create();
+  server = await authority.issue('server');
+  client = await authority.issue('client');
+  stranger = await authority.issue('stranger', false);
 });
-afterAll(() => certificates.remove());
+afterAll(() => authority.remove());
 
 let rig: AccessRig;
 let files: TlsFiles;
@@ -31,7 +31,7 @@ async function start(mutual: boolean, of = server): Promise<void> {
   rig = await AccessRig.start({
     tls: (logger) => {
       const { certFile, keyFile } = of;
-      files = new TlsFiles({ certFile, keyFile, caFile: mutual ? certificates.authority.certFile : undefined, mutual }, clock, logger);
+      files = new TlsFiles({ certFile, keyFile, caFile: mutual ? authority.certificate.certFile : undefined, mutual }, clock, logger);
       return files;
     },
   });
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 async function open(more: ConnectionOptions = {}): Promise<TLSSocket> {
-  const socket = connectTls({ port: rig.httpPort, host: 'localhost', ca: certificates.authority.cert, ...more });
+  const socket = connectTls({ port: rig.httpPort, host: 'localhost', ca: authority.certificate.cert, ...more });
   await once(socket, 'secureConnect');
   return socket;
 }
@@ -112,7 +112,7 @@ describe('HTTP over TLS', () => {
     raw.destroy();
     for (const shown of [{}, { cert: stranger.cert, key: stranger.key }]) {
       // In TLS 1.3 the refusal comes after the handshake, as seen by the client.
-      const socket = connectTls({ port: rig.httpPort, host: 'localhost', ca: certificates.authority.cert, ...shown });
+      const socket = connectTls({ port: rig.httpPort, host: 'localhost', ca: authority.certificate.cert, ...shown });
       const refused = new Promise<string>((resolve) => {
         let received = '';
         socket.on('data', (bytes: Buffer) => (received += bytes.toString())).on('error', () => undefined);
@@ -128,40 +128,46 @@ describe('HTTP over TLS', () => {
 describe('gRPC over TLS', () => {
   it('serves and refuses like HTTP', async () => {
     await start(true);
-    const { cert: ca } = certificates.authority;
-    expect(await rig.grpc('ServerLive', undefined, {}, credentials.createSsl(ca, client.key, client.cert))).toBeInstanceOf(Uint8Array);
+    const ca = Buffer.from(authority.certificate.cert);
+    const ssl = ({ key, cert }: TestCertificate) => credentials.createSsl(ca, Buffer.from(key), Buffer.from(cert));
+    expect(await rig.grpc('ServerLive', undefined, {}, ssl(client))).toBeInstanceOf(Uint8Array);
     expect(await rig.grpc('ServerLive', undefined, {}, credentials.createSsl(ca))).toMatchObject({ code: 14 });
-    expect(await rig.grpc('ServerLive', undefined, {}, credentials.createSsl(ca, stranger.key, stranger.cert))).toMatchObject({ code: 14 });
+    expect(await rig.grpc('ServerLive', undefined, {}, ssl(stranger))).toMatchObject({ code: 14 });
     expect(await rig.grpc('ServerLive')).toMatchObject({ code: 14 });
   });
 
   it('needs no certificate of clients unless it is told to', async () => {
     await start(false);
-    expect(await rig.grpc('ServerLive', undefined, {}, credentials.createSsl(certificates.authority.cert))).toBeInstanceOf(Uint8Array);
+    expect(await rig.grpc('ServerLive', undefined, {}, credentials.createSsl(Buffer.from(authority.certificate.cert)))).toBeInstanceOf(
+      Uint8Array,
+    );
   });
 });
 
 describe('certificate files that change', () => {
   it('count from the next connection; a set that does not fit changes nothing', async () => {
-    const certFile = certificates.write('live.pem', server.cert);
-    const keyFile = certificates.write('live.key', server.key);
+    const certFile = authority.write('live.pem', server.cert);
+    const keyFile = authority.write('live.key', server.key);
     await start(false, { ...server, certFile, keyFile });
     const before = await open();
     const nameOf = (socket: TLSSocket): string => String(socket.getPeerCertificate().subject.CN);
     expect(nameOf(before)).toBe('server');
 
-    copyFileSync(certificates.issue('renewed').certFile, certFile);
+    const renewed = await authority.issue('renewed');
+    copyFileSync(renewed.certFile, certFile);
     clock.advance(1_000_000);
     await until(() => rig.audit.length === 1);
     expect(rig.audit[0]).toMatchObject({ action: 'tls.reload', outcome: 'failed' });
     expect(nameOf(await open())).toBe('server');
 
-    copyFileSync(certificates.folder + '/renewed.key', keyFile);
+    copyFileSync(renewed.keyFile, keyFile);
     clock.advance(1_000_000);
     await until(() => rig.audit.length === 2);
     expect(rig.audit[1]).toMatchObject({ action: 'tls.reload', outcome: 'ok' });
     expect(nameOf(await open())).toBe('renewed');
-    expect(await rig.grpc('ServerLive', undefined, {}, credentials.createSsl(certificates.authority.cert))).toBeInstanceOf(Uint8Array);
+    expect(await rig.grpc('ServerLive', undefined, {}, credentials.createSsl(Buffer.from(authority.certificate.cert)))).toBeInstanceOf(
+      Uint8Array,
+    );
     const old = RawClient.over(before);
     old.send(post(INFER, BODY(2)));
     expect((await old.response()).status).toBe(200);
