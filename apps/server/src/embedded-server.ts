@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { systemClock } from '@paceline/clock';
 import type { ServeOptions } from '@paceline/config';
 import {
+  ByteBudget,
   createGatewayApp,
   createGrpcServer,
   createHttpDataPlane,
@@ -16,7 +17,6 @@ import {
   registerInferRoutes,
   SERVED_EXTENSIONS,
   type GatewayOptions,
-  type InferLimits,
   type ServerInfo,
 } from '@paceline/gateway';
 import { LocalModelRepository } from '@paceline/model-repository';
@@ -24,8 +24,10 @@ import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type StartRepor
 import { InMemoryStreams } from '@paceline/streams';
 import { createMetrics, StatisticsRegistry, type Log } from '@paceline/telemetry';
 import { createLocalWorker } from '@paceline/worker';
+import { drain, type Draining } from './drain.js';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
 import { openFrontDoors, type Addresses, type FrontDoors } from './front-doors.js';
+import { gatewayLimits, inferLimits, laneQueueTimeoutUs } from './limits.js';
 import { logModelEvents } from './model-log.js';
 import { metricsOptions, openAccessLog, restartCounter } from './observability.js';
 import { openSecurity } from './security.js';
@@ -42,7 +44,7 @@ export interface EmbeddedServer {
   readonly unanswered: number;
   /**
    * Not ready from this moment: refuses new requests, finishes what was accepted, then closes everything.
-   * @returns the number of requests that were dropped because `limitMs` milliseconds were over.
+   * @returns the number of requests that were dropped because `limitMs` milliseconds were over
    */
   drain(limitMs: number): Promise<number>;
 }
@@ -61,7 +63,7 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
   // Worker and scheduler.
   const worker = createLocalWorker({ replies: streams, logger: log.module('worker'), clock, observer: restartCounter(statistics) });
   statistics.instanceMemory = () => worker.instanceMemory();
-  const lanes = new Lanes({ clock, link: worker, replies: streams, statistics });
+  const lanes = new Lanes({ clock, link: worker, replies: streams, statistics, queueTimeoutUs: laneQueueTimeoutUs(options) });
   const source = new RepositoryModelSource(repositoryOf(options), sourceOptions(options));
   const models = new ModelManager(
     { worker, lanes, clock, statistics, source },
@@ -98,15 +100,16 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
   });
   const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock, limits: inferLimits(options) });
   streams.attachGateway(gateway, (number, frame) => inferHandler.onFrame(number, frame));
-  let draining = false;
+  let ready = true;
   const info: ServerInfo = {
     name: options.id,
     version: manifestVersion(),
     extensions: SERVED_EXTENSIONS,
     isLive: () => true,
-    isReady: () => !draining && (options.repository.strictReadiness ? models.allReady() : models.started),
+    isReady: () => ready && (options.repository.strictReadiness ? models.allReady() : models.started),
   };
-  const limits = { maxRequestBytes: options.http.maxInputBytes };
+  const limits = gatewayLimits(options);
+  const budget = new ByteBudget(limits.maxBufferedBytes, clock);
   const noted = { statistics, ...(accessLog && { accessLog }) };
   const gatewayOptions: GatewayOptions = {
     catalog: models,
@@ -119,29 +122,40 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     logSettings: log.settings,
     access,
   };
-  const httpLogger = log.module('http');
   const offload = new PiscinaJsonOffload();
-  const app = await createGatewayApp({
-    ...gatewayOptions,
-    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { inferHandler, catalog: models, logger: httpLogger, ...noted, maxInputBytes: limits.maxRequestBytes, offload }),
-  });
-  const http = createHttpDataPlane({
+  const inferRoute = {
+    ...noted,
     inferHandler,
     catalog: models,
-    fallbackServer: app.getHttpServer(),
-    logger: httpLogger,
-    ...noted,
-    limits: { maxInputBytes: limits.maxRequestBytes },
-    clock,
+    logger: log.module('http'),
+    budget,
+    maxInputBytes: limits.maxRequestBytes,
+    maxDecompressionRatio: options.http.maxDecompressionRatio,
     offload,
+  };
+  const app = await createGatewayApp({
+    ...gatewayOptions,
+    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { ...inferRoute, stallTimeoutS: limits.stallTimeoutS }),
+  });
+  const http = createHttpDataPlane({
+    ...inferRoute,
+    fallbackServer: app.getHttpServer(),
+    limits: { ...limits, maxInputBytes: limits.maxRequestBytes },
+    clock,
     access,
     ...(security.httpTls && { tls: security.httpTls }),
   });
-  const grpc = createGrpcServer({ ...gatewayOptions, logger: log.module('grpc'), clock, ...(security.grpcTls && { tls: security.grpcTls }) });
+  const grpc = createGrpcServer({
+    ...gatewayOptions,
+    logger: log.module('grpc'),
+    budget,
+    clock,
+    ...(security.grpcTls && { tls: security.grpcTls }),
+  });
   const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, log.module('metrics'), access) };
 
-  const closeAll = async (graceMs: number): Promise<void> => {
-    await Promise.all([http.close(graceMs), doors.grpc.close(graceMs)]);
+  const closeAll = async (graceMs: number): Promise<number> => {
+    const [cut] = await Promise.all([http.close(graceMs), grpc.close(graceMs)]);
     await app.close();
     await offload.close();
     await models.stop();
@@ -149,8 +163,27 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     await doors.metrics.close();
     security.close();
     await accessLog?.close();
+    return cut;
   };
 
+  const draining: Draining = {
+    announce: () => {
+      ready = false;
+    },
+    refuse() {
+      const answered = inferHandler.drain();
+      http.beginDrain();
+      grpc.beginDrain();
+      return answered;
+    },
+    get unanswered() {
+      return inferHandler.unanswered;
+    },
+    get connectionCount() {
+      return http.connectionCount + grpc.connectionCount;
+    },
+    close: closeAll,
+  };
   const addresses = await openFrontDoors(doors, options).catch(async (error: unknown) => {
     await closeAll(0);
     throw error;
@@ -162,40 +195,11 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     get unanswered() {
       return inferHandler.unanswered;
     },
-    async drain(limitMs) {
-      draining = true;
-      const untilUs = clock.nowUs() + limitMs * 1000;
-      await within(limitMs, inferHandler.drain());
-      const dropped = inferHandler.unanswered;
-      const leftMs = dropped > 0 ? 0 : Math.max(0, (untilUs - clock.nowUs()) / 1000);
-      await within(leftMs + CLOSE_MS, closeAll(leftMs));
-      return dropped;
-    },
+    drain: (limitMs) => drain(draining, { limitMs, delayMs: options.drainDelayMs, lameDuckMs: options.lameDuckMs }, clock),
   };
 }
-
-/** How long closing may take once the requests are answered or given up. */
-const CLOSE_MS = 5000;
 
 function repositoryOf({ repository }: ServeOptions): LocalModelRepository {
   const roots = repository.directories.length > 0 ? repository.directories : [EXAMPLE_REPOSITORY];
   return new LocalModelRepository({ roots, ...(repository.configName === undefined ? {} : { configName: repository.configName }) });
-}
-
-function inferLimits({ limits }: ServeOptions): InferLimits {
-  return {
-    requestTimeoutUs: limits.requestTimeoutMs * 1000,
-    maxUnanswered: limits.maxUnansweredRequests,
-    maxUnansweredBytes: limits.maxUnansweredBytes,
-  };
-}
-
-async function within(limitMs: number, work: Promise<unknown>): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const timer = systemClock.setTimer(limitMs * 1000, resolve);
-    work.then(() => {
-      timer.cancel();
-      resolve();
-    }, reject);
-  });
 }

@@ -47,12 +47,27 @@ export interface AccessOptions {
 export interface HttpOptions extends ListenOptions {
   /** Largest request body, counted before parsing and again after decompression. */
   readonly maxInputBytes: number;
+  /** Request line and headers together. */
+  readonly maxHeaderBytes: number;
+  readonly maxHeaderCount: number;
+  /** Largest factor by which decompression may enlarge a body; 0 = any. */
+  readonly maxDecompressionRatio: number;
+  /** From the first byte of a request to the end of its headers. */
+  readonly headerTimeoutSecs: number;
+  /** Without progress of a request or of a response. */
+  readonly stallTimeoutSecs: number;
+  /** From the first byte of a request to its last. */
+  readonly bodyTimeoutSecs: number;
+  /** Without a request. */
+  readonly keepAliveTimeoutSecs: number;
   /** `undefined` = plain HTTP. */
   readonly tls: TlsOptions | undefined;
 }
 
 /** The v2 protocol over gRPC; one message may be as large as an HTTP body. */
 export interface GrpcOptions extends ListenOptions {
+  /** Calls that one connection may have open. */
+  readonly maxConcurrentStreams: number;
   /** `undefined` = plain HTTP/2. */
   readonly tls: TlsOptions | undefined;
 }
@@ -63,8 +78,14 @@ export interface LimitOptions {
   readonly requestTimeoutMs: number;
   /** Requests accepted and not yet answered, over all models. */
   readonly maxUnansweredRequests: number;
+  /** The same of one model version. */
+  readonly maxUnansweredRequestsPerModel: number;
   /** Their input tensors. */
   readonly maxUnansweredBytes: number;
+  /** Bodies above 64 KiB that are being read or answered, over every protocol. */
+  readonly maxBufferedBytes: number;
+  /** Of each front door for requests. */
+  readonly maxConnections: number;
 }
 
 export interface LogOptions {
@@ -125,6 +146,10 @@ export interface ServeOptions {
   readonly id: string;
   /** How long queued and running work may take to finish after SIGTERM. */
   readonly exitTimeoutSecs: number;
+  /** After SIGTERM: how long it is not ready but still serves everything. */
+  readonly drainDelayMs: number;
+  /** After that: how long connections without a request stay open, so that what comes on them is refused and not lost. */
+  readonly lameDuckMs: number;
   readonly repository: RepositoryOptions;
   readonly http: HttpOptions;
   readonly grpc: GrpcOptions;

@@ -7,6 +7,8 @@ export function toServeOptions(values: FlagValues): ServeOptions {
   return {
     id: values.id,
     exitTimeoutSecs: values['exit-timeout-secs'],
+    drainDelayMs: values['drain-delay-ms'],
+    lameDuckMs: values['lame-duck-ms'],
     repository: {
       directories: values['model-repository'],
       controlMode: values['model-control-mode'],
@@ -24,12 +26,20 @@ export function toServeOptions(values: FlagValues): ServeOptions {
       address: values['http-address'],
       port: values['http-port'],
       maxInputBytes: values['http-max-input-size'],
+      maxHeaderBytes: values['http-max-header-size'],
+      maxHeaderCount: values['http-max-header-count'],
+      maxDecompressionRatio: values['http-max-decompression-ratio'],
+      headerTimeoutSecs: values['http-header-timeout-secs'],
+      stallTimeoutSecs: values['http-stall-timeout-secs'],
+      bodyTimeoutSecs: values['http-body-timeout-secs'],
+      keepAliveTimeoutSecs: values['http-keep-alive-timeout-secs'],
       tls: tlsOf(values['http-tls-cert'], values['http-tls-key'], values['http-tls-ca'], values['http-tls-mutual']),
     },
     grpc: {
       enabled: values['allow-grpc'],
       address: values['grpc-address'],
       port: values['grpc-port'],
+      maxConcurrentStreams: values['grpc-max-concurrent-streams'],
       tls: tlsOf(values['grpc-server-cert'], values['grpc-server-key'], values['grpc-root-cert'], values['grpc-use-ssl-mutual']),
     },
     metrics: {
@@ -48,6 +58,9 @@ export function toServeOptions(values: FlagValues): ServeOptions {
     limits: {
       requestTimeoutMs: values['request-timeout-ms'],
       maxUnansweredRequests: values['max-unanswered-requests'],
+      maxUnansweredRequestsPerModel: values['max-unanswered-requests-per-model'],
+      maxBufferedBytes: values['max-buffered-bytes'],
+      maxConnections: values['max-connections'],
       maxUnansweredBytes: values['max-unanswered-bytes'],
     },
     log: {

@@ -4,6 +4,7 @@
  */
 import type { InferRequest, ModelCatalog, ReplyFrame } from '@paceline/protocol';
 import type { InferCall, InferHandler } from '../infer/infer-service.js';
+import type { TimeLimit } from '../infer/time-limit.js';
 import type { Quota } from './quota.js';
 
 export interface Meter {
@@ -19,7 +20,7 @@ export class MeteredInfer implements InferHandler {
     private readonly meter: Meter,
   ) {}
 
-  infer(request: InferRequest, onReply: (frame: ReplyFrame) => void): InferCall {
+  infer(request: InferRequest, onReply: (frame: ReplyFrame) => void, limit?: TimeLimit): InferCall {
     const { meter } = this;
     const rows = rowsOf(request, meter.catalog);
     meter.takeRows(rows);
@@ -30,16 +31,20 @@ export class MeteredInfer implements InferHandler {
     };
     let call: InferCall;
     try {
-      call = this.base.infer(request, (frame) => {
-        if (frame.final) end(0);
-        onReply(frame);
-      });
+      call = this.base.infer(
+        request,
+        (frame) => {
+          if (frame.final) end(0);
+          onReply(frame);
+        },
+        limit,
+      );
     } catch (error) {
       end(rows);
       throw error;
     }
     return {
-      ...call,
+      model: call.model,
       number: call.number,
       rows: call.rows,
       cancel: () => {

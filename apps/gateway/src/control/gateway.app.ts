@@ -4,6 +4,7 @@
  * that listens by itself works as well.
  */
 import 'reflect-metadata';
+import type { Server as HttpServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -11,7 +12,9 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { openAccess } from '../access/access-policy.js';
 import { guardRoutes } from '../access/http-access.js';
 import { ControlModule } from './control.module.js';
-import type { GatewayOptions } from './gateway.options.js';
+import { ServingError } from '@paceline/protocol';
+import { tooManyHeadersText } from '../http/data-plane-limits.js';
+import { DEFAULT_LIMITS, type GatewayOptions } from './gateway.options.js';
 import { NestLogger } from './nest.logger.js';
 
 export interface GatewayAppOptions extends GatewayOptions {
@@ -21,7 +24,11 @@ export interface GatewayAppOptions extends GatewayOptions {
 
 /** @returns the application, ready for connections; `close()` ends it. */
 export async function createGatewayApp(options: GatewayAppOptions): Promise<NestFastifyApplication> {
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const adapter = new FastifyAdapter({
+    http: { maxHeaderSize: limits.maxHeaderBytes, headersTimeout: limits.headerTimeoutS * 1000 },
+    requestTimeout: limits.requestTimeoutS * 1000,
+    keepAliveTimeout: limits.idleTimeoutS * 1000,
     bodyLimit: options.limits.maxRequestBytes,
     exposeHeadRoutes: false,
     // The one path that answers with and without a slash at its end, as in Triton.
@@ -35,6 +42,13 @@ export async function createGatewayApp(options: GatewayAppOptions): Promise<Nest
     abortOnError: false,
   });
   const fastify = adapter.getInstance<FastifyInstance>();
+  // Node drops what is beyond its own count without a word.
+  adapter.getHttpServer<HttpServer>().maxHeadersCount = 0;
+  fastify.addHook('onRequest', async (request) => {
+    const count = request.raw.rawHeaders.length / 2;
+    if (count > limits.maxHeaderCount)
+      throw new ServingError('INVALID_ARGUMENT', tooManyHeadersText(count, limits.maxHeaderCount), { reason: 'too_many_headers', httpStatus: 431 });
+  });
   // Clients send these small JSON bodies with any content type or none: routes read the bytes themselves.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

@@ -3,6 +3,7 @@ import type { ModelCatalog, ModelControl } from '@paceline/protocol';
 import type { Logger, LogSettings, StatisticsRegistry } from '@paceline/telemetry';
 import type { AccessLog } from '../access-log/access-log.js';
 import type { AccessPolicy } from '../access/access-policy.js';
+import { DEFAULT_DATA_PLANE_LIMITS } from '../http/data-plane-limits.js';
 import type { InferHandler } from '../infer/infer-service.js';
 
 /** What the server says of itself. The two functions are called per probe, so they must be cheap. */
@@ -29,13 +30,30 @@ export const SERVED_EXTENSIONS: readonly string[] = [
   'statistics',
 ];
 
+/** See the flags of the same names. */
 export interface GatewayLimits {
   /** Largest HTTP body or gRPC message that is read, in bytes. */
   readonly maxRequestBytes: number;
+  /** Request line and headers of HTTP, in bytes. */
+  readonly maxHeaderBytes: number;
+  readonly maxHeaderCount: number;
+  /** Bodies above 64 KiB that are being read or answered, in bytes. */
+  readonly maxBufferedBytes: number;
+  /** Of each protocol. */
+  readonly maxConnections: number;
+  /** Calls that one gRPC connection may have open. */
+  readonly maxConcurrentStreams: number;
+  /** From the first byte of an HTTP request to the end of its headers, and to its last byte. */
+  readonly headerTimeoutS: number;
+  readonly requestTimeoutS: number;
+  /** Without a byte of an unfinished request, or without progress of an unread response. */
+  readonly stallTimeoutS: number;
+  /** HTTP connections without a request. */
+  readonly idleTimeoutS: number;
 }
 
-/** 64 MiB, as Triton's `--http-max-input-size`. */
-export const DEFAULT_LIMITS: GatewayLimits = { maxRequestBytes: 64 * 1024 * 1024 };
+/** 64 MiB a request, as Triton's `--http-max-input-size`. */
+export const DEFAULT_LIMITS: GatewayLimits = { ...DEFAULT_DATA_PLANE_LIMITS, maxRequestBytes: 64 * 1024 * 1024, maxConcurrentStreams: 1024 };
 
 export interface GatewayOptions {
   readonly catalog: ModelCatalog;
@@ -43,7 +61,7 @@ export interface GatewayOptions {
   readonly statistics: StatisticsRegistry;
   readonly inferHandler: InferHandler;
   readonly info: ServerInfo;
-  readonly limits: GatewayLimits;
+  readonly limits: { readonly maxRequestBytes: number } & Partial<GatewayLimits>;
   readonly logger: Logger;
   /** A line for each inference request; without it there is none. */
   readonly accessLog?: AccessLog;

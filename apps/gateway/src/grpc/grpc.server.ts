@@ -20,17 +20,20 @@ import type { Grant } from '../access/grant.js';
 import { admitCall, audited } from '../access/grpc-access.js';
 import { serverCredentials } from '../access/grpc-credentials.js';
 import type { TlsSource } from '../access/tls-files.js';
-import type { GatewayOptions } from '../control/gateway.options.js';
+import { DEFAULT_LIMITS, type GatewayOptions } from '../control/gateway.options.js';
+import { ByteBudget } from '../infer/byte-budget.js';
 import { controlHandlers } from './control.handlers.js';
 import { toGrpcStatus } from './grpc-status.js';
 import { healthCheck, healthWatch } from './health.handler.js';
 import { modelStreamInfer } from './infer-stream.handler.js';
 import { modelInfer, type RawUnaryHandler } from './infer.handler.js';
-import { SocketCount } from '../metrics/socket-count.js';
 import { Shutdown } from './shutdown.js';
+import { StreamGuard } from './stream-guard.js';
 
 export interface GrpcServerOptions extends GatewayOptions {
   readonly clock?: Clock;
+  /** Memory for messages, shared with other protocols; one of its own without it. */
+  readonly budget?: ByteBudget;
   /** Certificates of the port; without them it is not encrypted. */
   readonly tls?: TlsSource;
 }
@@ -40,6 +43,8 @@ export interface GrpcServer {
   readonly connectionCount: number;
   /** @param address host and port, e.g. `0.0.0.0:8001`; port 0 picks one. @returns the port. Rejects where it is taken. */
   listen(address: string): Promise<number>;
+  /** Ends streams after what they had asked, and sends clients elsewhere; new calls are still answered. */
+  beginDrain(): void;
   /** Refuses new calls, waits for those under way at most `drainMs` milliseconds, then cuts the rest off. */
   close(drainMs: number): Promise<void>;
 }
@@ -49,34 +54,44 @@ const identity = (bytes: Buffer): Buffer => bytes;
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const access = options.access ?? openAccess();
   const clock = options.clock ?? systemClock;
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const server = new Server({
-    'grpc.max_receive_message_length': options.limits.maxRequestBytes,
+    'grpc.max_receive_message_length': limits.maxRequestBytes,
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
+    'grpc.max_concurrent_streams': limits.maxConcurrentStreams,
+  });
+  const guard = new StreamGuard({
+    maxMessageBytes: limits.maxRequestBytes,
+    maxConnections: limits.maxConnections,
+    stallTimeoutS: limits.stallTimeoutS,
+    budget: options.budget ?? new ByteBudget(limits.maxBufferedBytes, clock),
   });
   const shutdown = new Shutdown();
   server.addService(definitionOf(GRPCInferenceService), inferenceService(options, access, shutdown));
   server.addService(definitionOf(Health), healthService(options, access, clock, shutdown));
-  const sockets = new SocketCount();
   return {
-    get connectionCount() {
-      return sockets.open;
-    },
     listen: (address) =>
       new Promise((resolve, reject) => {
         server.bindAsync(address, serverCredentials(options.tls), (error, port) => {
           if (error) return reject(error);
-          sockets.watch(port);
+          guard.watch(server);
           resolve(port);
         });
       }),
+    get connectionCount() {
+      return guard.connectionCount;
+    },
+    beginDrain: () => {
+      shutdown.begin();
+      guard.beginDrain();
+    },
     close: (drainMs) =>
       new Promise((resolve) => {
         shutdown.begin();
         const timer = clock.setTimer(drainMs * 1000, () => server.forceShutdown());
         server.tryShutdown(() => {
           timer.cancel();
-          sockets.close();
           resolve();
         });
       }),

@@ -4,6 +4,7 @@
  * stream lives on, unless the client asked for real status codes with the metadata `triton_grpc_error: true`.
  */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { systemClock } from '@paceline/clock';
 import {
   decodeModelInferRequest,
   encodeModelStreamInferResponse,
@@ -19,6 +20,7 @@ import type { Grant } from '../access/grant.js';
 import { admitCall } from '../access/grpc-access.js';
 import type { InferCall } from '../infer/infer-service.js';
 import { replyTimingParameters, wantsTimings } from '../infer/reply-timings.js';
+import { limitOfCall } from '../infer/time-limit.js';
 import { toGrpcStatus } from './grpc-status.js';
 import { toInferRequest } from './infer-request.js';
 import { isDecoupled, type InferRpcOptions } from './infer.handler.js';
@@ -114,6 +116,7 @@ class StreamSession {
       grant?.requireModel(wire.modelName);
       model = this.options.catalog.resolve(wire.modelName, wire.modelVersion);
       note.resolved(model);
+      this.options.inferHandler.precheck?.(model);
       const request = toInferRequest(wire, model);
       const timed = wantsTimings(request.parameters);
       const accepted: Slot = { call: undefined, held: [], done: false, ordered: !isDecoupled(model), timed, note };
@@ -121,7 +124,8 @@ class StreamSession {
       this.#slots.push(accepted);
       const { inferHandler, catalog } = this.options;
       const handler = grant?.meter(inferHandler, catalog) ?? inferHandler;
-      accepted.call = handler.infer(request, (frame) => this.onFrame(accepted, wire, frame));
+      const limit = limitOfCall(this.stream.getDeadline(), Date.now(), (this.options.clock ?? systemClock).nowUs());
+      accepted.call = handler.infer(request, (frame) => this.onFrame(accepted, wire, frame), limit);
       note.accepted(accepted.call);
     } catch (error) {
       slot ??= this.refusedSlot(note);

@@ -12,12 +12,14 @@ import {
   type ReplyFrame,
   type ServedModel,
 } from '@paceline/protocol';
+import { systemClock, type Clock } from '@paceline/clock';
 import type { Logger } from '@paceline/telemetry';
 import type { AccessPolicy } from '../access/access-policy.js';
 import { INFER } from '../access/actions.js';
 import { admitCall } from '../access/grpc-access.js';
 import type { InferHandler } from '../infer/infer-service.js';
 import { replyTimingParameters, wantsTimings } from '../infer/reply-timings.js';
+import { limitOfCall } from '../infer/time-limit.js';
 import { toGrpcStatus } from './grpc-status.js';
 import { toInferRequest } from './infer-request.js';
 import { RequestNote, type NoteOptions } from './request-note.js';
@@ -26,6 +28,8 @@ export interface InferRpcOptions extends NoteOptions {
   readonly catalog: ModelCatalog;
   readonly inferHandler: InferHandler;
   readonly logger: Logger;
+  /** For the deadlines of calls; the machine's without it. */
+  readonly clock?: Clock;
   /** Who may infer; everybody without it. */
   readonly access?: AccessPolicy;
 }
@@ -37,7 +41,7 @@ export type RawUnaryHandler = (call: ServerUnaryCall<Buffer, Buffer>, callback: 
 
 /** @returns the handler to register for ModelInfer. */
 export function modelInfer(options: InferRpcOptions): RawUnaryHandler {
-  const { catalog, inferHandler, logger, access } = options;
+  const { catalog, inferHandler, logger, access, clock = systemClock } = options;
   const asking = access?.isOpen('grpc') === false ? access : undefined;
   return (call, callback) => {
     const note = new RequestNote(options, call, call.request.length);
@@ -57,6 +61,8 @@ export function modelInfer(options: InferRpcOptions): RawUnaryHandler {
           reason: 'decoupled_model',
         });
       }
+      inferHandler.precheck?.(model);
+      const limit = limitOfCall(call.getDeadline(), Date.now(), clock.nowUs());
       const answer = (frame: ReplyFrame): void => {
         note.frame(frame);
         if (!frame.ok) fail(frame.error);
@@ -81,7 +87,7 @@ export function modelInfer(options: InferRpcOptions): RawUnaryHandler {
       };
       const request = toInferRequest(wire, model);
       const timed = wantsTimings(request.parameters);
-      const inferCall = (grant?.meter(inferHandler, catalog) ?? inferHandler).infer(request, answer);
+      const inferCall = (grant?.meter(inferHandler, catalog) ?? inferHandler).infer(request, answer, limit);
       note.accepted(inferCall);
       // Also told after the reply has gone, when cancelling does nothing.
       call.once('cancelled', () => {

@@ -6,20 +6,19 @@
 import type { Socket } from 'node:net';
 import { ServingError } from '@paceline/protocol';
 import type { Grant } from '../access/grant.js';
+import { BUDGET_ABOVE_BYTES } from '../infer/byte-budget.js';
 import type { ConnectionHost } from './connection-host.js';
 import { judgeTimeout } from './connection-timeouts.js';
-import { bodyTooLargeText } from './data-plane-limits.js';
+import { bodyTooLargeText, tooManyHeadersText } from './data-plane-limits.js';
 import { IncomingBody } from './incoming-body.js';
 import { errorReply, type HttpReply } from './infer-reply.js';
 import { peerOf } from './peer.js';
 import { ReplyQueue } from './reply-queue.js';
 import { writeReply } from './reply-writer.js';
-import { mayBecomeInfer, parseInferHead, type InferHead } from './request-head.js';
+import { headerCount, mayBecomeInfer, parseInferHead, type InferHead } from './request-head.js';
 
 const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
 const EMPTY = Buffer.alloc(0);
-/** Smaller bodies are not counted against the byte budget: the cap on connections bounds them. */
-const RESERVE_ABOVE_BYTES = 64 * 1024;
 
 export class Connection {
   readonly #replies = new ReplyQueue();
@@ -34,6 +33,8 @@ export class Connection {
   #state: 'open' | 'handing-over' | 'ending' | 'gone' = 'open';
   #paused = false;
   #parsing = false;
+  /** Before the connection ends with a reply: waiting for what may still lie in the socket, and done so. */
+  #look: 'none' | 'looking' | 'looked' = 'none';
   /** Tick of the last byte read or written, and of the first byte of the request being read. */
   #activeTick: number;
   #requestTick: number;
@@ -87,9 +88,22 @@ export class Connection {
     return unsent;
   }
 
+  /** A request is under way, or its reply. */
+  get busy(): boolean {
+    return this.#replies.size > 0 || this.socket.writableLength > 0;
+  }
+
   /** The data plane closes: ends now if nothing is under way, else with the last reply. */
   shutDown(): void {
-    if (this.#state === 'open' && this.#replies.size === 0 && this.#body === undefined) this.#end();
+    if (this.#isIdle()) {
+      afterReading(() => {
+        if (this.#isIdle()) this.#end();
+      });
+    }
+  }
+
+  #isIdle(): boolean {
+    return this.#state === 'open' && this.#replies.size === 0 && this.#body === undefined && this.#rest.length === 0;
   }
 
   readonly #onData = (chunk: Buffer): void => {
@@ -123,9 +137,9 @@ export class Connection {
 
   readonly #onClose = (): void => {
     this.#state = 'gone';
-    if (this.#body !== undefined) this.host.release(this.#body.reservedBytes);
+    if (this.#body !== undefined) this.host.budget.release(this.#body.reservedBytes);
     this.#body = undefined;
-    this.#replies.abandon((bytes) => this.host.release(bytes));
+    this.#replies.abandon((bytes) => this.host.budget.release(bytes));
     this.onGone(this);
   };
 
@@ -178,6 +192,12 @@ export class Connection {
     }
     const text = bytes.toString('latin1', 0, end);
     if (text !== this.#headText) {
+      const { maxHeaderCount } = this.host.limits;
+      const count = headerCount(text);
+      if (count > maxHeaderCount && mayBecomeInfer(bytes)) {
+        this.#refuse(431, 'too_many_headers', tooManyHeadersText(count, maxHeaderCount));
+        return false;
+      }
       this.#head = parseInferHead(text, this.host.credentialNames);
       this.#headText = text;
     }
@@ -190,7 +210,7 @@ export class Connection {
   }
 
   #takeBody(head: InferHead, bytes: Buffer, start: number): boolean {
-    const { limits } = this.host;
+    const { limits, budget } = this.host;
     const length = head.contentLength;
     const grant = this.host.admit(head);
     if (grant instanceof ServingError) return this.#refuseAccess(grant, head, bytes, start + length);
@@ -199,14 +219,9 @@ export class Connection {
       this.#refuse(413, 'body_too_large', bodyTooLargeText(length, limits.maxInputBytes), head);
       return false;
     }
-    const reservedBytes = length > RESERVE_ABOVE_BYTES ? length : 0;
-    if (reservedBytes > 0 && !this.host.reserve(reservedBytes)) {
-      this.#refuse(
-        429,
-        'too_many_buffered_bytes',
-        `a request body of ${length} bytes does not fit into the ${limits.maxBufferedBytes} bytes that this server keeps for bodies`,
-        head,
-      );
+    const reservedBytes = length > BUDGET_ABOVE_BYTES ? length : 0;
+    if (reservedBytes > 0 && !budget.reserve(reservedBytes)) {
+      this.#refuseWith(budget.refusal(length), head);
       return false;
     }
     const end = start + length;
@@ -243,6 +258,7 @@ export class Connection {
         inferenceHeaderLength: head.inferenceHeaderLength,
         contentEncoding: head.contentEncoding,
         acceptEncoding: head.acceptEncoding,
+        requestTimeout: head.requestTimeout,
         body,
         grant: this.#grant,
         peer: this.#peer,
@@ -257,10 +273,17 @@ export class Connection {
 
   /** Writes the replies that are due. */
   #flush(): void {
-    for (let slot = this.#replies.take(); slot !== undefined; slot = this.#replies.take()) {
-      const last = slot.close || (this.host.closing && this.#replies.size === 0 && this.#rest.length === 0);
+    for (let slot = this.#replies.due(); slot !== undefined; slot = this.#replies.due()) {
+      const alone = this.#replies.size === 1 && this.#rest.length === 0 && this.#body === undefined;
+      const last = slot.close || (this.host.closing && alone);
+      if (last && !slot.close && this.#look !== 'looked') {
+        this.#lookFirst();
+        return;
+      }
+      this.#look = 'none';
+      this.#replies.shift();
       writeReply(this.socket, slot.reply, this.host.dateLine, last);
-      this.host.release(slot.reservedBytes);
+      this.host.budget.release(slot.reservedBytes);
       if (last) {
         this.#end();
         return;
@@ -270,8 +293,23 @@ export class Connection {
     this.#continue();
   }
 
+  /** A request that has reached this machine is answered, though the connection is about to end. */
+  #lookFirst(): void {
+    if (this.#look === 'looking') return;
+    this.#look = 'looking';
+    afterReading(() => {
+      if (this.#state === 'gone') return;
+      this.#look = 'looked';
+      this.#flush();
+    });
+  }
+
   #headTooLarge(): void {
-    this.#refuse(431, 'headers_too_large', `request headers exceed the limit of ${this.host.limits.maxHeaderBytes} bytes`);
+    this.#refuse(
+      431,
+      'headers_too_large',
+      `request headers exceed the limit of ${this.host.limits.maxHeaderBytes} bytes. Use --http-max-header-size to increase the limit.`,
+    );
   }
 
   /** Where the body came with the head it is skipped and the connection goes on; else nothing is read for such a caller. */
@@ -297,15 +335,14 @@ export class Connection {
 
   /** @param head undefined where it was not read */
   #refuse(httpStatus: number, reason: string, message: string, head?: InferHead): void {
-    const retry = httpStatus === 429 ? { retryAfterMs: 1000 } : {};
-    this.#refuseWith(new ServingError('INVALID_ARGUMENT', message, { reason, httpStatus, ...retry }), head);
+    this.#refuseWith(new ServingError('INVALID_ARGUMENT', message, { reason, httpStatus }), head);
   }
 
   /** Answers after the replies before it, then ends the connection: what follows cannot be told apart any more. */
   #refuseWith(error: ServingError, head: InferHead | undefined): void {
     const reply = errorReply(error);
     this.#noteRefusal(error, reply, head);
-    if (this.#body !== undefined) this.host.release(this.#body.reservedBytes);
+    if (this.#body !== undefined) this.host.budget.release(this.#body.reservedBytes);
     this.#body = undefined;
     this.#rest = EMPTY;
     this.#state = 'ending';
@@ -334,6 +371,11 @@ export class Connection {
     this.onGone(this);
     this.host.handOver(socket, this.#rest);
   }
+}
+
+/** Calls `then` after a turn of the event loop, which reads what lies in the sockets. */
+function afterReading(then: () => void): void {
+  setImmediate(() => setImmediate(then));
 }
 
 function ignore(): void {

@@ -43,8 +43,30 @@ export class UnsupportedCodingError extends ServingError {
   }
 }
 
-function inflateError(thrown: unknown, maxBytes: number): ServingError {
+/** How large a body may become. */
+interface Bound {
+  readonly maxBytes: number;
+  /** The factor that sets it, where it is not the size limit that does. */
+  readonly ratio: number | undefined;
+}
+
+/** Results up to this size are nobody's bomb, whatever their ratio. */
+const RATIO_ABOVE_BYTES = 64 * 1024;
+
+function boundOf(body: Buffer, maxBytes: number, maxRatio: number): Bound {
+  const byRatio = Math.max(RATIO_ABOVE_BYTES, maxRatio * body.length);
+  return maxRatio > 0 && byRatio < maxBytes ? { maxBytes: byRatio, ratio: maxRatio } : { maxBytes, ratio: undefined };
+}
+
+function inflateError(thrown: unknown, body: Buffer, { maxBytes, ratio }: Bound): ServingError {
   const error = thrown as NodeJS.ErrnoException;
+  if (error.code === 'ERR_BUFFER_TOO_LARGE' && ratio !== undefined) {
+    return new ServingError(
+      'INVALID_ARGUMENT',
+      `decompressed request exceeds ${ratio} times its ${body.length} compressed bytes. Use --http-max-decompression-ratio to increase the limit.`,
+      { reason: 'decompression_ratio', httpStatus: 413 },
+    );
+  }
   if (error.code === 'ERR_BUFFER_TOO_LARGE') {
     return new ServingError(
       'INVALID_ARGUMENT',
@@ -78,32 +100,35 @@ function inflateNow(body: Buffer, coding: string, maxOutputLength: number): Buff
 const unzipInPool = promisify<Buffer, { maxOutputLength: number }, Buffer>(unzip);
 const inflateRawInPool = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw);
 
-async function inflateInPool(body: Buffer, coding: string, maxOutputLength: number): Promise<Buffer> {
+async function inflateInPool(body: Buffer, coding: string, bound: Bound): Promise<Buffer> {
+  const maxOutputLength = bound.maxBytes;
   try {
     return await unzipInPool(body, { maxOutputLength }).catch((error: unknown) => {
       if (mayBeRaw(error, coding)) return inflateRawInPool(body, { maxOutputLength });
       throw error;
     });
   } catch (error) {
-    throw inflateError(error, maxOutputLength);
+    throw inflateError(error, body, bound);
   }
 }
 
 /**
+ * @param maxRatio most that the body may grow by, where the result is above 64 KiB; 0 = any factor
  * @returns the body itself for "identity", else a new buffer, or a promise of one for a large body or result
  * @throws ServingError for another coding, malformed data (INVALID_ARGUMENT), or more than `maxBytes` (413)
  */
-export function inflateBody(body: Buffer, contentEncoding: string, maxBytes: number): Buffer | Promise<Buffer> {
+export function inflateBody(body: Buffer, contentEncoding: string, maxBytes: number, maxRatio = 0): Buffer | Promise<Buffer> {
   const coding = contentEncoding.trim().toLowerCase();
   if (coding === 'identity') return body;
   if (coding !== 'gzip' && coding !== 'deflate') throw new UnsupportedCodingError();
   if (body.length === 0) throw new ServingError('INVALID_ARGUMENT', 'nothing to be decompressed', { reason: 'content_encoding_malformed' });
-  if (body.length > INLINE_BYTES) return inflateInPool(body, coding, maxBytes);
+  const bound = boundOf(body, maxBytes, maxRatio);
+  if (body.length > INLINE_BYTES) return inflateInPool(body, coding, bound);
   try {
-    return inflateNow(body, coding, Math.min(maxBytes, INLINE_INFLATED_BYTES));
+    return inflateNow(body, coding, Math.min(bound.maxBytes, INLINE_INFLATED_BYTES));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return inflateInPool(body, coding, maxBytes);
-    throw inflateError(error, maxBytes);
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return inflateInPool(body, coding, bound);
+    throw inflateError(error, body, bound);
   }
 }
 

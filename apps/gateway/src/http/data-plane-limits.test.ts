@@ -1,12 +1,13 @@
 /** The data plane on real sockets: limits, time-outs, clients that leave or do not read, and closing. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
 import { createLogger, SILENT } from '@paceline/telemetry';
 import { catalogOf } from '../testing/fake-lane.js';
 import { post, RawClient } from '../testing/http-client.js';
-import { chunked, idOf, infer, LIVE, PATH, until, usePlane } from '../testing/plane-fixture.js';
+import { body, chunked, idOf, infer, LIVE, PATH, until, usePlane } from '../testing/plane-fixture.js';
 import { startTestServer } from '../testing/test-server.js';
 import { createHttpDataPlane } from './data-plane.js';
 
@@ -20,8 +21,19 @@ describe('limits', () => {
       client.send(`POST ${PATH} HTTP/1.1\r\nHost: test\r\nX: ${'a'.repeat(1000)}${tail}`);
       const response = await client.response();
       expect(response.status).toBe(431);
-      expect(response.body.toString()).toBe('{"error":"request headers exceed the limit of 1000 bytes"}');
+      expect(response.body.toString()).toContain('request headers exceed the limit of 1000 bytes. Use --http-max-header-size');
     }
+  });
+
+  test('more headers than the limit are answered 431', async () => {
+    await plane.start({ limits: { maxHeaderCount: 4 } });
+    const client = await plane.connect();
+    client.send(infer(1, { a: '1', b: '2' }));
+    expect(await idOf(client)).toBe('1');
+    client.send(infer(1, { a: '1', b: '2', c: '3' }));
+    const response = await client.response();
+    expect(response.status).toBe(431);
+    expect(response.body.toString()).toContain('request has 5 headers, the limit is 4. Use --http-max-header-count');
   });
 
   test('a body beyond the limit is answered before it is sent', async () => {
@@ -59,6 +71,51 @@ describe('limits', () => {
     const next = await plane.connect();
     next.send(Buffer.concat([Buffer.from(head(100_000)), Buffer.alloc(100_000, ' ')]));
     expect((await next.response()).status).toBe(400);
+  });
+
+  test('chunked bodies and inflated ones take from the same budget and give back', async () => {
+    await plane.start({ auto: false, limits: { maxBufferedBytes: 150_000 } });
+    const spaces = (bytes: number): Buffer => Buffer.concat([Buffer.from(body(1)), Buffer.alloc(bytes, ' ')]);
+    const chunk = (bytes: Buffer): Buffer => Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
+    const chunkedHead = `POST ${PATH} HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const inflated = gzipSync(spaces(100_000));
+    const holder = await plane.connect();
+    holder.send(Buffer.concat([Buffer.from(chunkedHead), chunk(spaces(100_000)), Buffer.from('0\r\n\r\n')]));
+    await until(() => plane.server.queue.enqueued.length === 1);
+    for (const refused of [
+      Buffer.concat([Buffer.from(chunkedHead), chunk(spaces(100_000))]),
+      post(PATH, inflated, { 'Content-Encoding': 'gzip' }),
+    ]) {
+      const client = await plane.connect();
+      client.send(refused);
+      const response = await client.response();
+      expect([response.status, response.headers['retry-after']]).toEqual([429, '1']);
+    }
+    plane.server.answerNext();
+    expect(await idOf(holder)).toBe('1');
+    const next = await plane.connect();
+    next.send(post(PATH, inflated, { 'Content-Encoding': 'gzip' }));
+    await until(() => plane.server.queue.enqueued.length === 2);
+    plane.server.answerNext();
+    expect(await idOf(next)).toBe('1');
+  });
+
+  test('a client may grant less time than the server, on either way in', async () => {
+    await plane.start({ auto: false });
+    const client = await plane.connect();
+    const behind = await plane.connect();
+    client.send(infer(1, { 'X-Request-Timeout-Ms': '250' }));
+    behind.send(chunked(1).toString().replace('Host: test', 'Host: test\r\nX-Request-Timeout-Ms: 250'));
+    await until(() => plane.server.queue.enqueued.length === 2);
+    plane.server.serviceClock.advance(250_000);
+    for (const each of [client, behind]) {
+      const response = await each.response();
+      expect(response.status).toBe(504);
+      expect(response.body.toString()).toContain('was not answered within 0.25 s, the limit set by the header x-request-timeout-ms');
+    }
+    expect(plane.server.queue.cancelled).toHaveLength(2);
+    client.send(infer(1, { 'X-Request-Timeout-Ms': '0' }));
+    expect((await client.response()).status).toBe(400);
   });
 
   test('connections beyond the limit are dropped', async () => {
@@ -191,7 +248,7 @@ describe('leaving and closing', () => {
       fallbackServer: createServer(),
       logger: createLogger(SILENT),
     });
-    await expect(idle.close()).resolves.toBeUndefined();
+    await expect(idle.close()).resolves.toBe(0);
   });
 
   test('a client that takes nothing of its reply is cut', async () => {

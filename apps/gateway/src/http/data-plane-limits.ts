@@ -2,6 +2,8 @@
 export interface DataPlaneLimits {
   /** Request line and headers; more is answered 431. */
   readonly maxHeaderBytes: number;
+  /** Headers of one request; more is answered 431. */
+  readonly maxHeaderCount: number;
   /** Body as sent; more is answered 413 before it is read. */
   readonly maxInputBytes: number;
   /** Bodies above 64 KiB that are being read or answered, all together; more is answered 429. */
@@ -22,6 +24,7 @@ export interface DataPlaneLimits {
 
 export const DEFAULT_DATA_PLANE_LIMITS: DataPlaneLimits = {
   maxHeaderBytes: 64 * 1024,
+  maxHeaderCount: 100,
   maxInputBytes: 64 * 1024 * 1024,
   maxBufferedBytes: 2 * 1024 * 1024 * 1024,
   maxConnections: 10_000,
@@ -35,4 +38,8 @@ export const DEFAULT_DATA_PLANE_LIMITS: DataPlaneLimits = {
 /** The refusal of a body by its announced size, the same on every way in. */
 export function bodyTooLargeText(bodyBytes: number, maxBytes: number): string {
   return `request body size of ${bodyBytes} bytes exceeds the maximum allowed input size of ${maxBytes} bytes. Use --http-max-input-size to increase the limit.`;
+}
+
+export function tooManyHeadersText(found: number, max: number): string {
+  return `request has ${found} headers, the limit is ${max}. Use --http-max-header-count to increase the limit.`;
 }

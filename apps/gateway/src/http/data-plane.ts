@@ -14,10 +14,12 @@ import type { AccessPolicy } from '../access/access-policy.js';
 import { INFER } from '../access/actions.js';
 import type { Grant } from '../access/grant.js';
 import type { TlsSource } from '../access/tls-files.js';
+import { ByteBudget } from '../infer/byte-budget.js';
 import type { InferHandler } from '../infer/infer-service.js';
 import { Connection } from './connection.js';
 import type { ConnectionHost } from './connection-host.js';
 import { DEFAULT_DATA_PLANE_LIMITS, type DataPlaneLimits } from './data-plane-limits.js';
+import { FallbackDrain } from './fallback-drain.js';
 import { InferRoute, type JsonOffload } from './infer-route.js';
 import { createListener } from './listener.js';
 import type { InferHead } from './request-head.js';
@@ -30,6 +32,8 @@ export interface HttpDataPlaneOptions {
   readonly logger: Logger;
   readonly limits?: Partial<DataPlaneLimits>;
   readonly clock?: Clock;
+  /** For the time that clients grant: the clock of the infer handler. `clock` without it. */
+  readonly routeClock?: Clock;
   /** Decodes large JSON bodies off the main thread. */
   readonly offload?: JsonOffload;
   /** Who may infer; everybody without it. */
@@ -37,6 +41,10 @@ export interface HttpDataPlaneOptions {
   /** Where refusals are counted. */
   readonly statistics?: StatisticsRegistry;
   readonly accessLog?: AccessLog;
+  /** Memory for bodies, shared with other protocols; one of its own without it. */
+  readonly budget?: ByteBudget;
+  /** Most that a body may grow by when it is inflated; 0 or absent = any factor. */
+  readonly maxDecompressionRatio?: number;
   /** Certificates of the port; without them it speaks plain HTTP. */
   readonly tls?: TlsSource;
 }
@@ -49,11 +57,13 @@ export interface HttpDataPlane {
   readonly bufferedBytes: number;
   /** @throws the listen error, e.g. EADDRINUSE. */
   listen(host: string, port: number): Promise<AddressInfo>;
+  /** From now on each connection ends with the reply behind which nothing more has come; idle ones stay open. */
+  beginDrain(): void;
   /**
    * Stops accepting, ends idle connections now and busy ones with their last reply; what is left after `graceMs` is cut.
-   * Resolves when every socket has closed.
+   * @returns once every socket has closed, the number of those that were cut with a request or its reply under way
    */
-  close(graceMs?: number): Promise<void>;
+  close(graceMs?: number): Promise<number>;
 }
 
 const TICK_US = 1_000_000;
@@ -69,7 +79,10 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   readonly #fallback: HttpServer;
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Set<Connection>();
-  #bufferedBytes = 0;
+  readonly budget: ByteBudget;
+  /** Connections that node:http has taken over end like the others. */
+  readonly #behind: FallbackDrain;
+  #ending = false;
   #onEmpty: (() => void) | undefined;
   #timer: Timer | undefined;
   tick = 0;
@@ -80,7 +93,9 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     this.limits = { ...DEFAULT_DATA_PLANE_LIMITS, ...options.limits };
     this.#clock = options.clock ?? systemClock;
     this.#fallback = options.fallbackServer;
-    this.route = new InferRoute({ ...options, maxInputBytes: this.limits.maxInputBytes });
+    this.budget = options.budget ?? new ByteBudget(this.limits.maxBufferedBytes, this.#clock);
+    this.route = new InferRoute({ ...options, budget: this.budget, clock: options.routeClock ?? this.#clock, maxInputBytes: this.limits.maxInputBytes });
+    this.#behind = new FallbackDrain(this.#fallback);
     this.#access = options.access?.isOpen('http') === false ? options.access : undefined;
     this.credentialNames = this.#access?.httpHeaders ?? NO_NAMES;
     this.server = createListener(options.tls, this.limits.headerTimeoutS, {
@@ -95,7 +110,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   }
 
   get bufferedBytes(): number {
-    return this.#bufferedBytes;
+    return this.budget.usedBytes;
   }
 
   async listen(host: string, port: number): Promise<AddressInfo> {
@@ -112,8 +127,14 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     return this.server.address() as AddressInfo;
   }
 
-  async close(graceMs = 5000): Promise<void> {
+  beginDrain(): void {
     this.closing = true;
+    this.#behind.begin();
+  }
+
+  async close(graceMs = 5000): Promise<number> {
+    this.beginDrain();
+    this.#ending = true;
     const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
     const emptied = new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
@@ -121,7 +142,11 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     if (this.#sockets.size === 0) this.#onEmpty?.();
     for (const connection of this.#connections) connection.shutDown();
     this.#fallback.closeIdleConnections();
+    let dropped = 0;
     const cut = this.#clock.setTimer(graceMs * 1000, () => {
+      // Idle connections have been ended: what node:http still has is busy.
+      dropped = this.#sockets.size - this.#connections.size;
+      for (const connection of this.#connections) if (connection.busy) dropped += 1;
       for (const socket of this.#sockets) socket.destroy();
     });
     await stopped;
@@ -129,6 +154,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     cut.cancel();
     this.#timer?.cancel();
     this.#timer = undefined;
+    return dropped;
   }
 
   admit(head: InferHead): Grant | ServingError | undefined {
@@ -151,16 +177,6 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     socket.resume();
   }
 
-  reserve(bytes: number): boolean {
-    if (this.#bufferedBytes + bytes > this.limits.maxBufferedBytes) return false;
-    this.#bufferedBytes += bytes;
-    return true;
-  }
-
-  release(bytes: number): void {
-    this.#bufferedBytes -= bytes;
-  }
-
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once('close', () => {
@@ -179,7 +195,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     this.tick += 1;
     this.dateLine = `Date: ${new Date(this.#clock.wallMs()).toUTCString()}\r\n`;
     for (const connection of this.#connections) connection.checkTimeouts();
-    if (this.closing) this.#fallback.closeIdleConnections();
+    if (this.#ending) this.#fallback.closeIdleConnections();
     this.#timer = this.#clock.setTimer(TICK_US, () => this.#onTick());
   }
 }

@@ -7,6 +7,8 @@ import { serveNodeInfer } from './node-infer.js';
 export interface InferRoutesOptions extends Omit<InferRouteOptions, 'maxInputBytes'> {
   /** Largest body in bytes; 64 MiB unless given. */
   readonly maxInputBytes?: number;
+  /** Seconds without progress of a response that the client does not take; 30 unless given. */
+  readonly stallTimeoutS?: number;
 }
 
 interface InferParams {
@@ -18,7 +20,7 @@ const PATHS = ['/v2/models/:model/infer', '/v2/models/:model/versions/:version(^
 
 /** Routes: POST on both forms of the infer path. The connection's end cancels the request. */
 export function registerInferRoutes(fastify: FastifyInstance, options: InferRoutesOptions): void {
-  const maxInputBytes = options.maxInputBytes ?? DEFAULT_DATA_PLANE_LIMITS.maxInputBytes;
+  const { maxInputBytes, stallTimeoutS } = { ...DEFAULT_DATA_PLANE_LIMITS, ...options };
   const route = new InferRoute({ ...options, maxInputBytes });
   // A hijacked reply ends Fastify's part: no further hook or handler runs.
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -26,7 +28,7 @@ export function registerInferRoutes(fastify: FastifyInstance, options: InferRout
     // What hooks have set, for instance for other origins, would be lost with Fastify's reply.
     for (const [header, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(header, value);
     reply.hijack();
-    serveNodeInfer(route, request.raw, reply.raw, model, version, maxInputBytes);
+    serveNodeInfer(route, request.raw, reply.raw, model, version, { maxInputBytes, stallTimeoutS, ...(options.budget && { budget: options.budget }) });
   };
   for (const url of PATHS) {
     fastify.route<{ Params: InferParams }>({

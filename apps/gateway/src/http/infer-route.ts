@@ -2,15 +2,18 @@
  * The infer route as a function over bytes: (model, version, a few headers, body) → one reply. It knows no framework and is
  * mounted on Fastify and on bare sockets alike. Invariant: `done` is called exactly once, unless the client left.
  */
+import { systemClock, type Clock } from '@paceline/clock';
 import type { ModelCatalog, ReplyFrame, ServedModel } from '@paceline/protocol';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { Logger, StatisticsRegistry } from '@paceline/telemetry';
 import type { AccessLog } from '../access-log/access-log.js';
 import { AccessRecord, CLIENT_LEFT } from '../access-log/access-record.js';
 import type { Grant } from '../access/grant.js';
+import { BUDGET_ABOVE_BYTES, type ByteBudget } from '../infer/byte-budget.js';
 import { countRefusal } from '../infer/count-refusal.js';
 import type { InferCall, InferHandler } from '../infer/infer-service.js';
 import { replyTimings, wantsTimings } from '../infer/reply-timings.js';
+import { limitOfHeader, type TimeLimit } from '../infer/time-limit.js';
 import { compressBody, inflateBody, negotiate, UnsupportedCodingError } from './content-coding.js';
 import { decodeJsonBody } from './decode-body.js';
 import type { DecodedInfer, InferTarget } from './infer-json.js';
@@ -33,6 +36,7 @@ export interface InferHttpRequest extends InferOrigin {
   readonly inferenceHeaderLength: string | undefined;
   readonly contentEncoding: string | undefined;
   readonly acceptEncoding: string | undefined;
+  readonly requestTimeout: string | undefined;
   /** Kept as long as the request runs: binary inputs are views of it. */
   readonly body: Buffer;
   /** What the caller may use up; undefined = no limits. */
@@ -44,6 +48,12 @@ export interface InferRouteOptions {
   readonly catalog: ModelCatalog;
   /** Largest body, also after decompression, in bytes. */
   readonly maxInputBytes: number;
+  /** Most that a body may grow by when it is inflated; 0 or absent = any factor. */
+  readonly maxDecompressionRatio?: number;
+  /** Counts what bodies become when they are inflated; unlimited without it. */
+  readonly budget?: ByteBudget;
+  /** For the time that clients grant; the machine's without it. */
+  readonly clock?: Clock;
   readonly logger: Logger;
   /** Where refusals are counted. */
   readonly statistics?: StatisticsRegistry;
@@ -122,6 +132,9 @@ class RunningInfer {
   #timed = false;
   /** Answered, or the client left. */
   #settled = false;
+  #limit: TimeLimit | undefined;
+  /** What the inflated body takes of the byte budget. */
+  #reservedBytes = 0;
 
   constructor(
     private readonly options: InferRouteOptions,
@@ -132,9 +145,10 @@ class RunningInfer {
   }
 
   start(): CancelInfer {
-    const { catalog, maxInputBytes } = this.options;
-    const { model: name, version, contentEncoding, body } = this.request;
+    const { catalog, inferHandler, maxInputBytes, maxDecompressionRatio, clock = systemClock } = this.options;
+    const { model: name, version, contentEncoding, requestTimeout, body } = this.request;
     try {
+      if (requestTimeout !== undefined) this.#limit = limitOfHeader(requestTimeout, clock.nowUs());
       const model = catalog.resolve(name, version);
       this.#model = model;
       if (model.config.modelTransactionPolicy?.decoupled) {
@@ -142,13 +156,25 @@ class RunningInfer {
           reason: 'decoupled_over_http',
         });
       }
-      const plain = contentEncoding === undefined ? body : inflateBody(body, contentEncoding, maxInputBytes);
-      if (plain instanceof Promise) this.#await(plain.then((inflated) => this.#decode(model, inflated)));
-      else this.#decode(model, plain);
+      inferHandler.precheck?.(model);
+      const plain = contentEncoding === undefined ? body : inflateBody(body, contentEncoding, maxInputBytes, maxDecompressionRatio);
+      if (plain instanceof Promise) this.#await(plain.then((inflated) => this.#takeInflated(model, inflated)));
+      else if (plain === body) this.#decode(model, body);
+      else this.#takeInflated(model, plain);
     } catch (error) {
       this.#fail(error);
     }
     return () => this.#leave();
+  }
+
+  #takeInflated(model: ServedModel, body: Buffer): void {
+    if (this.#settled) return;
+    const { budget } = this.options;
+    if (budget !== undefined && body.length > BUDGET_ABOVE_BYTES) {
+      if (!budget.reserve(body.length)) throw budget.refusal(body.length);
+      this.#reservedBytes = body.length;
+    }
+    this.#decode(model, body);
   }
 
   #decode(model: ServedModel, body: Buffer): void {
@@ -171,7 +197,7 @@ class RunningInfer {
     this.#timed = wantsTimings(request.parameters);
     const { inferHandler, catalog } = this.options;
     const handler = this.request.grant?.meter(inferHandler, catalog) ?? inferHandler;
-    this.#call = handler.infer(request, (frame) => this.#onFrame(frame, request.id, form));
+    this.#call = handler.infer(request, (frame) => this.#onFrame(frame, request.id, form), this.#limit);
     this.#record?.accepted(this.#call);
   }
 
@@ -225,9 +251,14 @@ class RunningInfer {
   }
 
   #finish(reply: HttpReply, error?: ServingError): void {
-    this.#settled = true;
+    this.#settle();
     this.done(reply);
     this.#record?.end(reply.status, replyBytes(reply), error);
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    if (this.#reservedBytes > 0) this.options.budget?.release(this.#reservedBytes);
   }
 
   #await(work: Promise<void>): void {
@@ -236,7 +267,7 @@ class RunningInfer {
 
   #leave(): void {
     if (this.#settled) return;
-    this.#settled = true;
+    this.#settle();
     this.#call?.cancel();
     this.#record?.end(STATUS_CLIENT_LEFT, 0, CLIENT_LEFT);
   }

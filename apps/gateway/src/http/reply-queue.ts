@@ -33,12 +33,15 @@ export class ReplyQueue {
     return this.#slots[0] === slot;
   }
 
-  /** Removes the oldest request if it has its reply. */
-  take(): (Slot & { readonly reply: HttpReply }) | undefined {
+  /** The oldest request if it has its reply. */
+  due(): (Slot & { readonly reply: HttpReply }) | undefined {
     const slot = this.#slots[0];
-    if (slot?.reply === undefined) return undefined;
+    return slot?.reply === undefined ? undefined : (slot as Slot & { readonly reply: HttpReply });
+  }
+
+  /** Removes the oldest request. */
+  shift(): void {
     this.#slots.shift();
-    return slot as Slot & { readonly reply: HttpReply };
   }
 
   /** The client is gone: cancels what runs and gives back what bodies took. */

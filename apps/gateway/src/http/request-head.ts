@@ -3,6 +3,8 @@
  * form. Invariant: whatever is read differently by another HTTP parser is not recognised, so that node:http judges it.
  */
 
+import { TIMEOUT_HEADER } from '../infer/time-limit.js';
+
 /** A recognised request, up to its body. */
 export interface InferHead {
   readonly model: string;
@@ -16,6 +18,7 @@ export interface InferHead {
   readonly acceptEncoding: string | undefined;
   /** W3C trace context. */
   readonly traceparent: string | undefined;
+  readonly requestTimeout: string | undefined;
   /** The headers that decide about access, by lower-case name. */
   readonly credentials: Readonly<Record<string, string>>;
 }
@@ -29,7 +32,16 @@ const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e]*)$/;
 const DIGITS = /^\d{1,15}$/;
 
 /** Fields that decide framing or the reply; a second one of these is not canonical. */
-const SINGLE = new Set(['host', 'content-length', 'connection', 'inference-header-content-length', 'content-encoding', 'accept-encoding', 'traceparent']);
+const SINGLE = new Set([
+  'host',
+  'content-length',
+  'connection',
+  'inference-header-content-length',
+  'content-encoding',
+  'accept-encoding',
+  'traceparent',
+  TIMEOUT_HEADER,
+]);
 /** Fields whose presence means that the request wants more than this parser does. */
 const FOREIGN = new Set(['transfer-encoding', 'expect', 'upgrade', 'te', 'trailer', 'http2-settings', 'origin']);
 const NONE: ReadonlySet<string> = new Set();
@@ -71,6 +83,7 @@ export function parseInferHead(text: string, credentialNames: ReadonlySet<string
     contentEncoding: fields['content-encoding'],
     acceptEncoding: fields['accept-encoding'],
     traceparent: fields['traceparent'],
+    requestTimeout: fields[TIMEOUT_HEADER],
     credentials,
   };
 }
@@ -79,4 +92,11 @@ export function parseInferHead(text: string, credentialNames: ReadonlySet<string
 export function mayBecomeInfer(bytes: Buffer): boolean {
   const n = Math.min(bytes.length, INFER_PREFIX.length);
   return bytes.compare(INFER_PREFIX, 0, n, 0, n) === 0;
+}
+
+/** Header lines of a head, without its request line. */
+export function headerCount(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('\r\n'); at >= 0; at = text.indexOf('\r\n', at + 2)) count += 1;
+  return count;
 }

@@ -1,33 +1,69 @@
 /**
- * Caps what this gateway keeps unanswered. Invariant: counts and bytes are what was admitted minus what was released.
- * A refusal says when trying again makes sense: the time that recent requests took.
+ * Caps what this gateway keeps unanswered, per model and overall. Invariant: counts and bytes are what was admitted minus
+ * what was released. A refusal says when trying again makes sense: the time that recent requests took.
  */
 import { ServingError } from '@paceline/protocol';
 
 export interface AdmissionLimits {
   /** Requests accepted and not yet answered. */
   readonly maxUnanswered: number;
+  /** Of one model version. */
+  readonly maxUnansweredPerModel: number;
   /** Their input tensors, in bytes. */
   readonly maxUnansweredBytes: number;
 }
 
+/** What the gate must know of a model version. */
+export interface Admitted {
+  readonly name: string;
+  /** Its requests that are accepted and not answered. */
+  readonly unanswered: number;
+  /** Its requests that wait for execution, and how many may; Infinity where only its lane can tell. */
+  readonly queued: number;
+  readonly maxQueued: number;
+  /** Moving average, microseconds from admission to answer. */
+  readonly answerUs: number;
+}
+
+const UNKNOWN_MS = 1000;
+
 export class AdmissionGate {
   #requests = 0;
   #bytes = 0;
-  /** Moving average, microseconds from admission to answer. */
-  #answerUs = 0;
 
   constructor(private readonly limits: AdmissionLimits) {}
 
-  /** @throws ServingError RESOURCE_EXHAUSTED when a cap would be passed; nothing is counted then. */
-  admit(bytes: number, prefix: string): void {
-    if (this.#requests >= this.limits.maxUnanswered) {
-      throw this.#refusal(`${prefix}${this.#requests} requests are unanswered, the limit of this server`, 'too_many_unanswered');
+  /**
+   * Refuses what would be refused whatever it says: called before a request is decoded, so that being full costs little.
+   * @throws ServingError RESOURCE_EXHAUSTED
+   */
+  check(model: Admitted, prefix: string): void {
+    const { maxUnanswered, maxUnansweredPerModel } = this.limits;
+    if (this.#requests >= maxUnanswered) {
+      throw refusal(
+        `${prefix}${this.#requests} requests are unanswered, the limit of this server (--max-unanswered-requests)`,
+        'too_many_unanswered',
+        model,
+      );
     }
+    if (model.unanswered >= maxUnansweredPerModel) {
+      throw refusal(
+        `${prefix}${model.unanswered} requests to model '${model.name}' are unanswered, the limit of this server for a model (--max-unanswered-requests-per-model)`,
+        'too_many_unanswered_of_model',
+        model,
+      );
+    }
+    if (model.queued >= model.maxQueued) throw refusal(`${prefix}Exceeds maximum queue size`, 'queue_full', model);
+  }
+
+  /** @throws ServingError RESOURCE_EXHAUSTED when a cap would be passed; nothing is counted then. */
+  admit(bytes: number, model: Admitted, prefix: string): void {
+    this.check(model, prefix);
     if (this.#bytes + bytes > this.limits.maxUnansweredBytes) {
-      throw this.#refusal(
-        `${prefix}inputs of ${bytes} bytes do not fit beside the ${this.#bytes} bytes of unanswered requests, the limit of this server is ${this.limits.maxUnansweredBytes}`,
+      throw refusal(
+        `${prefix}inputs of ${bytes} bytes do not fit beside the ${this.#bytes} bytes of unanswered requests, the limit of this server is ${this.limits.maxUnansweredBytes} (--max-unanswered-bytes)`,
         'too_many_unanswered_bytes',
+        model,
       );
     }
     this.#requests += 1;
@@ -38,13 +74,8 @@ export class AdmissionGate {
     this.#requests -= 1;
     this.#bytes -= bytes;
   }
+}
 
-  /** A request was answered after `totalUs`. */
-  observe(totalUs: number): void {
-    this.#answerUs += (totalUs - this.#answerUs) / 16;
-  }
-
-  #refusal(text: string, reason: string): ServingError {
-    return new ServingError('RESOURCE_EXHAUSTED', text, { reason, retryAfterMs: Math.max(1, Math.ceil(this.#answerUs / 1000)) });
-  }
+function refusal(text: string, reason: string, { answerUs }: Admitted): ServingError {
+  return new ServingError('RESOURCE_EXHAUSTED', text, { reason, retryAfterMs: answerUs === 0 ? UNKNOWN_MS : Math.ceil(answerUs / 1000) });
 }

@@ -201,6 +201,90 @@ describe('leaving', () => {
   });
 });
 
+describe('time limits of clients', () => {
+  const limited = (log: string[], tag: string, ms: number, model = 'plain'): { cancel(): void } =>
+    service.infer(request(model, { id: tag }), (frame) => log.push(frame.ok ? tag : `${tag}: ${frame.error.message}`), {
+      dueUs: clock.nowUs() + ms * 1000,
+      limitUs: ms * 1000,
+      setBy: 'the test',
+    });
+
+  test('a shorter one ends its request on time, out of order, and says whose it was', () => {
+    const log: string[] = [];
+    send(log, 'server');
+    limited(log, 'b', 200);
+    limited(log, 'a', 100);
+    clock.advance(99_999);
+    expect(log).toEqual([]);
+    clock.advance(1);
+    expect(log).toEqual([
+      "a: [request id: a] request to model 'plain' version 1 was not answered within 0.1 s, the limit set by the test",
+    ]);
+    expect(queue.cancelled.map((ref) => ref.number)).toEqual([3]);
+    clock.advance(100_000);
+    expect(log).toHaveLength(2);
+    clock.advance(60_000_000);
+    expect(log.at(-1)).toBe('server:DEADLINE_EXCEEDED');
+    expect(service.unanswered).toBe(0);
+  });
+
+  test('a longer one than the server has does not lengthen it', () => {
+    const log: string[] = [];
+    limited(log, 'a', 120_000);
+    clock.advance(60_000_000);
+    expect(log).toEqual([expect.stringMatching(/within 60 s, the limit set by the server \(--request-timeout-ms\)$/)]);
+  });
+
+  test('in a model that keeps the order it does not wait for those before it', () => {
+    const log: string[] = [];
+    const first = send(log, 'first', 'ordered');
+    limited(log, 'second', 50, 'ordered');
+    const third = send(log, 'third', 'ordered');
+    service.onFrame(third.number, okFrame([]));
+    clock.advance(50_000);
+    expect(log).toEqual([expect.stringMatching(/^second: /)]);
+    service.onFrame(first.number, okFrame([]));
+    expect(log.slice(1)).toEqual(['first', 'third']);
+  });
+
+  test('one that is over already is refused before the request is looked at', () => {
+    expect(() => limited([], 'late', 0)).toThrow(expect.objectContaining({ code: 'DEADLINE_EXCEEDED', reason: 'request_timeout' }));
+    expect(queue.enqueued).toHaveLength(0);
+  });
+});
+
+describe('full, before anything is decoded', () => {
+  const plain = MODELS[0] as (typeof MODELS)[number];
+
+  test('a queue that is full by what its lane counts', () => {
+    expect(() => service.precheck(plain)).not.toThrow();
+    const own = statistics.forVersion('plain', '1');
+    own.pendingRequests = 4095;
+    expect(() => service.precheck(plain)).not.toThrow();
+    own.pendingRequests = 4096;
+    expect(() => service.precheck(plain)).toThrow(
+      expect.objectContaining({ message: '[request id: <id_unknown>] Exceeds maximum queue size', reason: 'queue_full', retryAfterMs: 1000 }),
+    );
+    expect(own.refusedByReason.get('queue_full')).toBe(1);
+  });
+
+  test('a model with its share of unanswered requests, which leaves others alone', () => {
+    start({ maxUnansweredPerModel: 1 });
+    const a = send([], 'a');
+    clock.advance(8_000);
+    service.onFrame(a.number, okFrame([]));
+    send([], 'b');
+    expect(() => service.precheck(plain)).toThrow(expect.objectContaining({ reason: 'too_many_unanswered_of_model', retryAfterMs: 1 }));
+    expect(() => send([], 'c')).toThrow('1 requests to model \'plain\' are unanswered');
+    expect(() => send([], 'd', 'ordered')).not.toThrow();
+  });
+
+  test('a server that stops', () => {
+    void service.drain();
+    expect(() => service.precheck(plain)).toThrow(expect.objectContaining({ code: 'UNAVAILABLE', reason: 'draining' }));
+  });
+});
+
 describe('caps and drain', () => {
   test('beyond either cap a request is refused with a time to come back, and room is made by answers', () => {
     start({ maxUnanswered: 2, maxUnansweredBytes: 20 });

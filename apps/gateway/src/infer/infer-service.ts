@@ -4,16 +4,18 @@
  * that was accepted gets exactly one final frame, unless its client left; what is refused here never reaches a lane.
  */
 import type { Clock, Timer } from '@paceline/clock';
-import { compileSignature, readParameters, requestPrefix, type Signature } from '@paceline/core';
+import { readParameters, requestPrefix } from '@paceline/core';
 import { ServingError, type InferRequest, type ModelCatalog, type ReplyFrame, type ServedModel } from '@paceline/protocol';
 import type { RequestQueue } from '@paceline/streams';
-import type { ModelStatistics, StatisticsRegistry } from '@paceline/telemetry';
+import type { StatisticsRegistry } from '@paceline/telemetry';
 import { AdmissionGate, type AdmissionLimits } from './admission-gate.js';
 import { classifyOutputs, planClassification } from './class-outputs.js';
 import { countRefusal } from './count-refusal.js';
+import { Deadlines } from './deadlines.js';
 import { countFailure } from './failure-reason.js';
+import { ModelRoute } from './model-route.js';
 import { PendingRequest } from './pending-request.js';
-import { ReplyOrder } from './reply-order.js';
+import { overdueError, type TimeLimit } from './time-limit.js';
 
 /** A request under way. */
 export interface InferCall {
@@ -30,9 +32,15 @@ export interface InferCall {
 export interface InferHandler {
   /**
    * Validates, enqueues and delivers frames to `onReply` (never before this returns, exactly one `final`).
+   * @param limit a shorter time than the server's for this request
    * @throws ServingError when the request is refused before it was enqueued; `onReply` is then never called.
    */
-  infer(request: InferRequest, onReply: (frame: ReplyFrame) => void): InferCall;
+  infer(request: InferRequest, onReply: (frame: ReplyFrame) => void, limit?: TimeLimit): InferCall;
+  /**
+   * Refuses a request to that model where it would be refused whatever it says: to be called before it is decoded.
+   * @throws ServingError
+   */
+  precheck?(model: ServedModel): void;
 }
 
 export interface InferServiceOptions {
@@ -52,29 +60,26 @@ export interface InferLimits extends AdmissionLimits {
 
 export const DEFAULT_INFER_LIMITS: InferLimits = {
   maxUnanswered: 20_000,
+  maxUnansweredPerModel: 10_000,
   maxUnansweredBytes: 1024 * 1024 * 1024,
   requestTimeoutUs: 60_000_000,
 };
-
-/** What is kept per loaded model version. */
-interface Route {
-  readonly signature: Signature;
-  readonly statistics: ModelStatistics;
-  readonly order: ReplyOrder | undefined;
-}
 
 export class InferService implements InferHandler {
   readonly #options: InferServiceOptions;
   readonly #clock: Clock;
   readonly #requestTimeoutUs: number;
   readonly #gate: AdmissionGate;
-  readonly #routes = new WeakMap<ServedModel, Route>();
-  /** By number, which is also the order of their deadlines: all requests have the same timeout. */
+  readonly #routes = new WeakMap<ServedModel, ModelRoute>();
+  /** By number. */
   readonly #pending = new Map<number, PendingRequest>();
   #lastNumber = 0;
   /** Number of the request that is being enqueued, whose frames must wait until `infer` has returned. */
   #enqueueing = 0;
+  readonly #deadlines = new Deadlines<PendingRequest>();
+  /** Armed for `#sweepUs`, which is no later than the first deadline. */
   #sweep: Timer | undefined;
+  #sweepUs = Infinity;
   #draining = false;
   #onIdle: (() => void)[] = [];
 
@@ -91,16 +96,26 @@ export class InferService implements InferHandler {
     return this.#pending.size;
   }
 
-  infer(request: InferRequest, onReply: (frame: ReplyFrame) => void): InferCall {
+  precheck(model: ServedModel): void {
+    const route = this.#routeOf(model);
+    try {
+      if (this.#draining) throw stopping();
+      this.#gate.check(route, requestPrefix(''));
+    } catch (thrown) {
+      countRefusal(route.statistics, thrown as ServingError);
+      throw thrown;
+    }
+  }
+
+  infer(request: InferRequest, onReply: (frame: ReplyFrame) => void, limit?: TimeLimit): InferCall {
     let refuser = this.#options.statistics.unknownModel;
     try {
       const nowUs = this.#clock.nowUs();
       const model = this.#options.catalog.resolve(request.modelName, request.modelVersion);
       const route = this.#routeOf(model);
       refuser = route.statistics;
-      if (this.#draining)
-        throw new ServingError('UNAVAILABLE', 'Server is stopping and accepts no new requests', { reason: 'draining', retryAfterMs: 1000 });
-      return this.#accept(request, model, route, nowUs, onReply);
+      if (this.#draining) throw stopping();
+      return this.#accept(request, model, route, nowUs, onReply, limit);
     } catch (thrown) {
       // Anything else is a bug, which whoever answers the client counts.
       if (thrown instanceof ServingError) countRefusal(refuser, thrown);
@@ -108,20 +123,32 @@ export class InferService implements InferHandler {
     }
   }
 
-  #accept(request: InferRequest, model: ServedModel, route: Route, nowUs: number, onReply: (frame: ReplyFrame) => void): InferCall {
+  #accept(
+    request: InferRequest,
+    model: ServedModel,
+    route: ModelRoute,
+    nowUs: number,
+    onReply: (frame: ReplyFrame) => void,
+    clientLimit: TimeLimit | undefined,
+  ): InferCall {
+    const serverDueUs = nowUs + this.#requestTimeoutUs;
+    const limit = clientLimit && clientLimit.dueUs < serverDueUs ? clientLimit : undefined;
+    if (limit && limit.dueUs <= nowUs) throw overdueError({ clientId: request.id, model, limit }, this.#requestTimeoutUs);
     const classes = planClassification(request, model);
     const { priority, timeoutUs } = readParameters(request.parameters);
     const { rows, shapeKey, inputs, outputs } = route.signature.validate(request);
     let bytes = 0;
     for (const input of inputs) bytes += input.data.length;
-    this.#gate.admit(bytes, requestPrefix(request.id));
+    this.#gate.admit(bytes, route, requestPrefix(request.id));
 
     const number = ++this.#lastNumber;
-    const { statistics, order } = route;
-    const pending = new PendingRequest(number, request.id, model, statistics, nowUs, bytes, rows, classes, onReply, order, this);
+    const dueUs = limit?.dueUs ?? serverDueUs;
+    const accepted = { number, clientId: request.id, model, route, acceptedUs: nowUs, dueUs, limit, bytes, rows, classes };
+    const pending = new PendingRequest(accepted, onReply, this);
     this.#pending.set(number, pending);
-    order?.open(pending);
-    this.#sweep ??= this.#clock.setTimer(this.#requestTimeoutUs, () => this.#expire());
+    this.#deadlines.add(pending);
+    route.order?.open(pending);
+    if (dueUs < this.#sweepUs) this.#armSweep(dueUs, nowUs);
     this.#enqueueing = number;
     try {
       this.#options.queue.enqueue({
@@ -143,7 +170,7 @@ export class InferService implements InferHandler {
     } finally {
       this.#enqueueing = 0;
     }
-    statistics.openFlight(bytes);
+    route.statistics.openFlight(bytes);
     return pending;
   }
 
@@ -155,26 +182,30 @@ export class InferService implements InferHandler {
       queueMicrotask(() => this.onFrame(number, frame));
       return;
     }
-    const answer = frame.ok && pending.classes !== undefined ? classifyOutputs(frame, pending.classes, pending.model) : frame;
-    if (answer.final) {
-      const totalUs = this.#clock.nowUs() - pending.acceptedUs;
-      const { statistics } = pending;
-      this.#forget(pending);
-      statistics.closeFlight(pending.bytes);
-      if (answer.ok) {
-        statistics.recordSuccess(totalUs * 1000);
-        this.#gate.observe(totalUs);
-      } else countFailure(statistics, answer.error, totalUs * 1000);
-    }
+    const { classes } = pending.accepted;
+    const answer = frame.ok && classes !== undefined ? classifyOutputs(frame, classes, pending.model) : frame;
+    if (answer.final) this.#end(pending, answer);
     pending.deliver(answer);
+  }
+
+  #end(pending: PendingRequest, answer: ReplyFrame): void {
+    const { route, acceptedUs, bytes } = pending.accepted;
+    const totalUs = this.#clock.nowUs() - acceptedUs;
+    this.#forget(pending);
+    route.statistics.closeFlight(bytes);
+    if (answer.ok) {
+      route.statistics.recordSuccess(totalUs * 1000);
+      route.observe(totalUs);
+    } else countFailure(route.statistics, answer.error, totalUs * 1000);
   }
 
   /** Called by a {@link PendingRequest} whose client left. */
   abandon(pending: PendingRequest): void {
     if (!this.#pending.has(pending.number)) return;
     this.#forget(pending);
-    pending.statistics.closeFlight(pending.bytes);
-    pending.statistics.recordFailure('CANCELED', (this.#clock.nowUs() - pending.acceptedUs) * 1000, 'client_left');
+    const { route, acceptedUs, bytes } = pending.accepted;
+    route.statistics.closeFlight(bytes);
+    route.statistics.recordFailure('CANCELED', (this.#clock.nowUs() - acceptedUs) * 1000, 'client_left');
     this.#cancelQueued(pending);
   }
 
@@ -185,16 +216,10 @@ export class InferService implements InferHandler {
     return new Promise((resolve) => this.#onIdle.push(resolve));
   }
 
-  #routeOf(model: ServedModel): Route {
+  #routeOf(model: ServedModel): ModelRoute {
     let route = this.#routes.get(model);
     if (route === undefined) {
-      const { schedulingChoice } = model.config;
-      const ordered = schedulingChoice.case === 'dynamicBatching' && schedulingChoice.value.preserveOrdering;
-      route = {
-        signature: compileSignature(model),
-        statistics: this.#options.statistics.forVersion(model.name, model.version),
-        order: ordered ? new ReplyOrder() : undefined,
-      };
+      route = new ModelRoute(model, this.#options.statistics);
       this.#routes.set(model, route);
     }
     return route;
@@ -206,32 +231,39 @@ export class InferService implements InferHandler {
 
   #forget(pending: PendingRequest): void {
     this.#pending.delete(pending.number);
-    this.#gate.release(pending.bytes);
+    this.#deadlines.remove(pending);
+    this.#gate.release(pending.accepted.bytes);
     if (this.#pending.size > 0 || !this.#draining) return;
     this.#sweep?.cancel();
     this.#sweep = undefined;
+    this.#sweepUs = Infinity;
     const waiting = this.#onIdle;
     this.#onIdle = [];
     for (const resolve of waiting) resolve();
   }
 
-  /** One timer for all: it is set for the oldest request and finds the next oldest when it fires. */
+  /** One timer for all. It stays armed when the request it was set for is answered: most are, long before. */
+  #armSweep(dueUs: number, nowUs: number): void {
+    this.#sweep?.cancel();
+    this.#sweepUs = dueUs;
+    this.#sweep = this.#clock.setTimer(dueUs - nowUs, () => this.#expire());
+  }
+
   #expire(): void {
     this.#sweep = undefined;
+    this.#sweepUs = Infinity;
     const nowUs = this.#clock.nowUs();
-    for (const pending of this.#pending.values()) {
-      const leftUs = pending.acceptedUs + this.#requestTimeoutUs - nowUs;
-      if (leftUs > 0) {
-        this.#sweep = this.#clock.setTimer(leftUs, () => this.#expire());
-        return;
-      }
-      this.#cancelQueued(pending);
-      const text = `${requestPrefix(pending.clientId)}request to model '${pending.model.name}' version ${pending.model.version} was not answered within ${this.#requestTimeoutUs / 1e6} s`;
-      this.onFrame(pending.number, {
-        ok: false,
-        final: true,
-        error: new ServingError('DEADLINE_EXCEEDED', text, { reason: 'request_timeout' }),
-      });
+    for (let next = this.#deadlines.first; next !== undefined && next.dueUs <= nowUs; next = this.#deadlines.first) {
+      const frame: ReplyFrame = { ok: false, final: true, error: overdueError(next.accepted, this.#requestTimeoutUs) };
+      this.#cancelQueued(next);
+      this.#end(next, frame);
+      next.expire(frame);
     }
+    const { first } = this.#deadlines;
+    if (first !== undefined && first.dueUs < this.#sweepUs) this.#armSweep(first.dueUs, nowUs);
   }
+}
+
+function stopping(): ServingError {
+  return new ServingError('UNAVAILABLE', 'Server is stopping and accepts no new requests', { reason: 'draining', retryAfterMs: 1000 });
 }

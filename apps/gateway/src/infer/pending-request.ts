@@ -3,37 +3,64 @@
  * order-preserving model is unanswered. Invariant: after the final frame or a cancel nothing more is delivered.
  */
 import type { ReplyFrame, ServedModel } from '@paceline/protocol';
-import type { ModelStatistics } from '@paceline/telemetry';
 import type { ClassificationPlan } from './class-outputs.js';
+import type { Due } from './deadlines.js';
+import type { ModelRoute } from './model-route.js';
 import type { ReplyOrder } from './reply-order.js';
+import type { Overdue } from './time-limit.js';
 
 /** Told when a client leaves. */
 export interface PendingOwner {
   abandon(pending: PendingRequest): void;
 }
 
-export class PendingRequest {
+/** What is fixed when a request is accepted. */
+export interface AcceptedRequest extends Overdue {
+  readonly number: number;
+  readonly model: ServedModel;
+  readonly route: ModelRoute;
+  /** On the monotonic clock. */
+  readonly acceptedUs: number;
+  readonly dueUs: number;
+  /** Input bytes that it keeps in memory. */
+  readonly bytes: number;
+  /** Rows of its inputs. */
+  readonly rows: number;
+  readonly classes: ClassificationPlan | undefined;
+}
+
+export class PendingRequest implements Due {
   /** Frames held back, in order; undefined while there is none. */
   #held: ReplyFrame[] | undefined;
   #onReply: ((frame: ReplyFrame) => void) | undefined;
+  place = -1;
 
   constructor(
-    readonly number: number,
-    readonly clientId: string,
-    readonly model: ServedModel,
-    readonly statistics: ModelStatistics,
-    /** On the monotonic clock. */
-    readonly acceptedUs: number,
-    /** Input bytes that it keeps in memory. */
-    readonly bytes: number,
-    /** Rows of its inputs. */
-    readonly rows: number,
-    readonly classes: ClassificationPlan | undefined,
+    readonly accepted: AcceptedRequest,
     onReply: (frame: ReplyFrame) => void,
-    readonly order: ReplyOrder | undefined,
     readonly owner: PendingOwner,
   ) {
     this.#onReply = onReply;
+  }
+
+  get number(): number {
+    return this.accepted.number;
+  }
+
+  get model(): ServedModel {
+    return this.accepted.model;
+  }
+
+  get rows(): number {
+    return this.accepted.rows;
+  }
+
+  get dueUs(): number {
+    return this.accepted.dueUs;
+  }
+
+  get order(): ReplyOrder | undefined {
+    return this.accepted.route.order;
   }
 
   /** Closed requests have delivered their final frame or lost their client. */
@@ -48,6 +75,13 @@ export class PendingRequest {
     }
     this.#emit(frame);
     if (frame.final) this.order?.advance();
+  }
+
+  /** Its time is over: its client hears so at once, whatever earlier requests it would have had to wait for. */
+  expire(frame: ReplyFrame): void {
+    this.#held = undefined;
+    this.#emit(frame);
+    this.order?.advance();
   }
 
   /** Delivers what was held back; called when every earlier request has been answered. */

@@ -4,7 +4,8 @@ import { FakeClock } from '@paceline/clock/testing';
 import type { Clock } from '@paceline/clock';
 import { createLogger, SILENT, StatisticsRegistry } from '@paceline/telemetry';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { createHttpDataPlane, registerInferRoutes, type DataPlaneLimits, type HttpDataPlane, type JsonOffload } from '../http/index.js';
+import { createHttpDataPlane, DEFAULT_DATA_PLANE_LIMITS, registerInferRoutes, type DataPlaneLimits, type HttpDataPlane, type JsonOffload } from '../http/index.js';
+import { ByteBudget } from '../infer/byte-budget.js';
 import { InferService } from '../infer/infer-service.js';
 import { catalogOf, FakeQueue, okFrame } from './fake-lane.js';
 import { computeRecorded, RECORDED_MODELS } from './recorded-models.js';
@@ -17,6 +18,8 @@ export interface TestServer {
   readonly service: InferService;
   readonly plane: HttpDataPlane;
   readonly fastify: FastifyInstance;
+  /** Of the service and of the time that clients grant. */
+  readonly serviceClock: FakeClock;
   /** Answers the oldest request that has not been answered. */
   answerNext(): void;
   close(): Promise<void>;
@@ -40,13 +43,14 @@ function fallback(options: Parameters<typeof registerInferRoutes>[1]): FastifyIn
 
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const queue = new FakeQueue();
+  const serviceClock = new FakeClock();
   const catalog = catalogOf(...RECORDED_MODELS);
   const service = new InferService({
     gateway: '0'.repeat(16),
     catalog,
     queue,
     statistics: new StatisticsRegistry(),
-    clock: new FakeClock(),
+    clock: serviceClock,
   });
   const answer = (envelope: FakeQueue['enqueued'][number]): void =>
     service.onFrame(envelope.ref.number, okFrame(computeRecorded(envelope)));
@@ -54,7 +58,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const logger = createLogger(SILENT);
   const shared = { inferHandler: service, catalog, logger, ...(options.offload && { offload: options.offload }) };
   const maxInputBytes = options.limits?.maxInputBytes;
-  const routes = { ...shared, ...(maxInputBytes !== undefined && { maxInputBytes }) };
+  const budget = new ByteBudget(options.limits?.maxBufferedBytes ?? DEFAULT_DATA_PLANE_LIMITS.maxBufferedBytes);
+  const routes = { ...shared, budget, clock: serviceClock, ...(maxInputBytes !== undefined && { maxInputBytes }) };
   const behind = fallback(routes);
   await behind.ready();
   const alone = fallback(routes);
@@ -62,6 +67,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const plane = createHttpDataPlane({
     ...shared,
     fallbackServer: behind.server,
+    budget,
+    routeClock: serviceClock,
     ...(options.limits && { limits: options.limits }),
     ...(options.clock && { clock: options.clock }),
   });
@@ -74,6 +81,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     service,
     plane,
     fastify: behind,
+    serviceClock,
     answerNext: () => answer(queue.enqueued[answered++] as (typeof queue.enqueued)[number]),
     close: async () => {
       await plane.close(0);

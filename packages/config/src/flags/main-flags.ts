@@ -10,6 +10,18 @@ export const serverFlags = {
     '30',
     'Seconds that queued and running requests may take to finish after SIGTERM or Ctrl-C',
   ),
+  'drain-delay-ms': flag(
+    'Server',
+    integer('<ms>', 0, 3_600_000),
+    '0',
+    'Milliseconds after SIGTERM in which the server says that it is not ready but still serves, so that load balancers notice',
+  ),
+  'lame-duck-ms': flag(
+    'Server',
+    integer('<ms>', 0, 60_000),
+    '500',
+    'Milliseconds after that in which connections without a request stay open, so that what comes on them is answered 503',
+  ),
 };
 
 export const repositoryFlags = {
@@ -88,7 +100,15 @@ export const limitFlags = {
     '20000',
     'Requests accepted and not yet answered; more are refused with 429 and the time to wait',
   ),
+  'max-unanswered-requests-per-model': flag('Limits', integer('<count>', 1), '10000', 'The same, of one model version'),
   'max-unanswered-bytes': flag('Limits', integer('<bytes>', 1), '1073741824', 'Bytes of their input tensors'),
+  'max-buffered-bytes': flag(
+    'Limits',
+    integer('<bytes>', 1),
+    '2147483648',
+    'Bytes of request bodies above 64 KiB, HTTP and gRPC together, from before they are read until they are answered',
+  ),
+  'max-connections': flag('Limits', integer('<count>', 1), '10000', 'Open connections of HTTP, and as many of gRPC; more are dropped'),
 };
 
 export const logFlags = {

@@ -9,6 +9,23 @@ export const httpFlags = {
   'http-address': flag('HTTP', text('<address>'), '127.0.0.1', 'Address to listen on; 0.0.0.0 opens the server to the network'),
   'http-port': flag('HTTP', port, '8000', 'TCP port; 0 lets the system choose'),
   'http-max-input-size': flag('HTTP', integer('<bytes>', 1), '67108864', 'Largest request body in bytes, also after decompression'),
+  'http-max-header-size': flag('HTTP', integer('<bytes>', 1024, 1_048_576), '65536', 'Largest request line and headers in bytes'),
+  'http-max-header-count': flag('HTTP', integer('<count>', 4, 10_000), '100', 'Headers that a request may have'),
+  'http-max-decompression-ratio': flag(
+    'HTTP',
+    integer('<factor>', 0),
+    '0',
+    'How many times its size a compressed body may become; 0 leaves it to the size limit',
+  ),
+  'http-header-timeout-secs': flag('HTTP', integer('<seconds>', 1, 3600), '10', 'Seconds from the first byte of a request to the end of its headers'),
+  'http-stall-timeout-secs': flag(
+    'HTTP',
+    integer('<seconds>', 1, 3600),
+    '30',
+    'Seconds in which a client must send more of a request, or take more of a response; gRPC too',
+  ),
+  'http-body-timeout-secs': flag('HTTP', integer('<seconds>', 1, 86_400), '300', 'Seconds from the first byte of a request to its last'),
+  'http-keep-alive-timeout-secs': flag('HTTP', integer('<seconds>', 1, 86_400), '75', 'Seconds a connection may be without a request'),
   'http-thread-count': flag(
     'HTTP',
     integer('<count>', 1),
@@ -30,6 +47,7 @@ export const grpcFlags = {
   'allow-grpc': flag('gRPC', toggle, 'true', 'Serve the v2 protocol over gRPC'),
   'grpc-address': flag('gRPC', text('<address>'), '127.0.0.1', 'Address to listen on; 0.0.0.0 opens the server to the network'),
   'grpc-port': flag('gRPC', port, '8001', 'TCP port; 0 lets the system choose'),
+  'grpc-max-concurrent-streams': flag('gRPC', integer('<count>', 1, 2_147_483_647), '1024', 'Calls that one connection may have open; more wait at the client'),
   'reuse-grpc-port': flag('gRPC', toggle, 'false', 'Share the port with other servers', refused('the port belongs to one server')),
   'grpc-header-forward-pattern': optionalFlag(
     'gRPC',

@@ -1,0 +1,96 @@
+/** A data plane that drains: what was sent is answered, idle connections stay until they are closed, nobody is cut off. */
+import { describe, expect, test } from '@jest/globals';
+import { decodeResponse, type RawClient } from '../testing/http-client.js';
+import { chunked, idOf, infer, LIVE, until, usePlane } from '../testing/plane-fixture.js';
+
+const plane = usePlane();
+
+/** Status and Connection header of the next response. */
+async function next(client: RawClient): Promise<[number, string | undefined]> {
+  const response = await client.response();
+  return [response.status, response.headers.connection];
+}
+
+function drain(): void {
+  void plane.server.service.drain();
+  plane.server.plane.beginDrain();
+}
+
+describe('a data plane that drains', () => {
+  test('finishes what runs and announces the end with it', async () => {
+    await plane.start({ auto: false });
+    const client = await plane.connect();
+    client.send(infer(1));
+    await until(() => plane.server.queue.enqueued.length === 1);
+    drain();
+    plane.server.answerNext();
+    expect(await next(client)).toEqual([200, 'close']);
+    await client.closed();
+  });
+
+  test('keeps idle connections open and refuses what comes on them, with the time to come back', async () => {
+    await plane.start();
+    const client = await plane.connect();
+    client.send(infer(1));
+    expect(await idOf(client)).toBe('1');
+    drain();
+    client.send(infer(2));
+    const response = await client.response();
+    expect([response.status, response.headers.connection, response.headers['retry-after']]).toEqual([503, 'close', '1']);
+    expect(decodeResponse(response).text).toContain('Server is stopping');
+    await client.closed();
+  });
+
+  test('answers everything of a pipeline and ends with its last reply only', async () => {
+    await plane.start({ auto: false });
+    const client = await plane.connect();
+    client.send(infer(1));
+    await until(() => plane.server.queue.enqueued.length === 1);
+    drain();
+    client.send(Buffer.concat(Array.from({ length: 200 }, (_, i) => infer(i))));
+    // The pipeline has reached the machine, not yet the server, when the reply before it is ready.
+    plane.server.answerNext();
+    expect(await next(client)).toEqual([200, undefined]);
+    for (let i = 0; i < 199; i++) expect(await next(client)).toEqual([503, undefined]);
+    expect(await next(client)).toEqual([503, 'close']);
+    await client.closed();
+  });
+
+  test('does the same for connections that node:http has taken over', async () => {
+    await plane.start();
+    const client = await plane.connect();
+    client.send(LIVE);
+    expect((await client.response()).status).toBe(200);
+    drain();
+    client.send(Buffer.concat([chunked(1), chunked(2), chunked(3)]));
+    for (let i = 0; i < 2; i++) expect(await next(client)).toEqual([503, 'keep-alive']);
+    expect((await client.response()).status).toBe(503);
+    const closing = plane.server.plane.close(60_000);
+    await client.closed();
+    expect(await closing).toBe(0);
+  });
+
+  test('a body that is under way when it begins is still read and refused', async () => {
+    await plane.start();
+    const client = await plane.connect();
+    const request = infer(1);
+    client.send(request.subarray(0, -5));
+    await until(() => plane.server.plane.connectionCount === 1);
+    drain();
+    const closing = plane.server.plane.close(60_000);
+    client.send(request.subarray(-5));
+    expect(await next(client)).toEqual([503, 'close']);
+    expect(await closing).toBe(0);
+  });
+
+  test('counts what it cuts when the time is over', async () => {
+    await plane.start({ auto: false });
+    const busy = await plane.connect();
+    const idle = await plane.connect();
+    busy.send(infer(1));
+    await until(() => plane.server.queue.enqueued.length === 1 && plane.server.plane.connectionCount === 2);
+    expect(await plane.server.plane.close(50)).toBe(1);
+    expect(await busy.closed()).toBe('');
+    expect(await idle.closed()).toBe('');
+  });
+});
