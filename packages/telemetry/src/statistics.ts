@@ -7,6 +7,8 @@
  * queue full is a refusal and, as in Triton, a failure by reason REJECTED, but no failure of `fail`.
  */
 
+import type { BatchingStatistics } from './batching-statistics.js';
+
 /** Why a batch was released; the sum over reasons equals the execution count. */
 export const RELEASE_REASONS = ['full', 'preferred', 'delay', 'shape', 'drain', 'isolated'] as const;
 export type ReleaseReason = (typeof RELEASE_REASONS)[number];
@@ -88,6 +90,8 @@ export class ModelStatistics {
   pendingRows = 0;
   lastInferenceMs = 0;
   loadDurationMs = 0;
+  /** Of the lane that takes requests now; undefined before there was one. */
+  batching: BatchingStatistics | undefined;
 
   constructor(
     readonly model: string,

@@ -9,6 +9,24 @@ export function queueFull(envelope: Envelope, shed: Shed): ServingError {
   });
 }
 
+/** Refused at the door: so many wait before it that it could not be answered in time. */
+export function objectiveRefused(envelope: Envelope, objectiveUs: number, shed: Shed): ServingError {
+  return new ServingError(
+    shed.code,
+    `[request id: ${envelope.clientId || '<id_unknown>'}] model '${envelope.model}' cannot answer within its latency objective of ${objectiveUs / 1000} ms: ${shed.limit} requests wait already`,
+    { reason: shed.reason, retryAfterMs: shed.retryAfterMs },
+  );
+}
+
+/** Refused after it has waited. */
+export function objectiveMissed(envelope: Envelope, objectiveUs: number, retryAfterMs: number): ServingError {
+  return new ServingError(
+    'DEADLINE_EXCEEDED',
+    `[request id: ${envelope.clientId || '<id_unknown>'}] model '${envelope.model}' can no longer answer within its latency objective of ${objectiveUs / 1000} ms`,
+    { reason: 'latency_objective', retryAfterMs },
+  );
+}
+
 export function queueTimeout(): ServingError {
   return new ServingError('DEADLINE_EXCEEDED', 'Request timeout expired', { reason: 'queue_timeout' });
 }

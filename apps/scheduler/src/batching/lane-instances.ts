@@ -21,7 +21,7 @@ export class LaneInstance implements InstanceLoad {
 export class LaneInstances {
   readonly #live = new Map<string, LaneInstance>();
   readonly #names: ReadonlySet<string>;
-  readonly #capacity = { idle: 0, stageable: 0 };
+  readonly #capacity = { idle: 0, stageable: 0, live: 0 };
 
   /** @param ordered batches must end in the order they were sent: only one instance works at a time */
   constructor(
@@ -61,6 +61,7 @@ export class LaneInstances {
         if (batches < MAX_BATCHES) capacity.stageable += 1;
       }
     }
+    capacity.live = this.ordered ? Math.min(1, this.#live.size) : this.#live.size;
     if (this.ordered && busy > 0) capacity.idle = 0;
     return capacity;
   }

@@ -13,16 +13,21 @@ export class LaneTimer {
     private readonly wake: () => void,
   ) {}
 
-  /** Makes sure that `wake` is called at `untilUs` or before; Infinity asks for nothing. */
-  arm(untilUs: number): void {
+  /**
+   * Makes sure that `wake` is called at `untilUs` or before; Infinity asks for nothing.
+   * @param precise false: a millisecond late will do, and the thread may sleep until then
+   */
+  arm(untilUs: number, precise: boolean): void {
     if (untilUs >= this.#dueUs) return;
     this.cancel();
     this.#dueUs = untilUs;
-    this.#timer = this.clock.setPreciseTimer(untilUs - this.clock.nowUs(), () => {
+    const wake = (): void => {
       this.#timer = undefined;
       this.#dueUs = Infinity;
       this.wake();
-    });
+    };
+    const delayUs = untilUs - this.clock.nowUs();
+    this.#timer = precise ? this.clock.setPreciseTimer(delayUs, wake) : this.clock.setTimer(delayUs, wake);
   }
 
   cancel(): void {

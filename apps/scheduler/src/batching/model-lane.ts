@@ -20,6 +20,7 @@ import { LaneBatch, memberOf } from './lane-batch.js';
 import * as errors from './lane-errors.js';
 import { LaneInstance, LaneInstances } from './lane-instances.js';
 import { isPending, type ItemState, type LaneItem } from './lane-item.js';
+import { LaneObjective } from './lane-objective.js';
 import { LaneTimer } from './lane-timer.js';
 import { recoveryOf } from './recovery.js';
 import { unfitFor } from './signature.js';
@@ -37,6 +38,7 @@ export class ModelLane {
   readonly #batcher: DynamicBatcher;
   readonly #instances: LaneInstances;
   readonly #timer: LaneTimer;
+  readonly #objective: LaneObjective;
   readonly #index = new ItemIndex();
   /** By batcher handle. */
   readonly #queued: (LaneItem | undefined)[] = [];
@@ -55,6 +57,7 @@ export class ModelLane {
   ) {
     this.#batcher = new DynamicBatcher(batchPolicyOf(spec.config, ports.queueTimeoutUs));
     this.#instances = new LaneInstances(spec.instances, this.#batcher.policy.preserveOrdering);
+    this.#objective = new LaneObjective(this.#batcher, ports.statistics);
     this.#timer = new LaneTimer(ports.clock, () => this.#turn());
   }
 
@@ -66,10 +69,14 @@ export class ModelLane {
     const nowUs = this.ports.clock.nowUs();
     const queued = this.#batcher.enqueue(envelope, nowUs);
     if (typeof queued !== 'number') {
-      return this.ports.replies.send(envelope.ref, { ok: false, final: true, error: errors.queueFull(envelope, queued) });
+      if (queued.reason === 'latency_objective') this.#objective.shed();
+      const error =
+        queued.reason === 'queue_full' ? errors.queueFull(envelope, queued) : errors.objectiveRefused(envelope, this.#objective.us, queued);
+      return this.ports.replies.send(envelope.ref, { ok: false, final: true, error });
     }
     const item: LaneItem = { envelope, enqueuedUs: nowUs, state: 'queued', handle: queued, losses: 0, falseStarts: 0, cancelled: false };
     this.ports.statistics.pendingRequests += 1;
+    this.ports.statistics.pendingRows += envelope.rows;
     this.#queued[queued] = item;
     this.#index.add(item);
     this.#decideSoon();
@@ -149,12 +156,15 @@ export class ModelLane {
     const startedUs = flight.startedUs ?? nowUs;
     for (const item of flight.items) {
       const queueNs = Math.max(0, Math.round((startedUs - item.enqueuedUs) * 1000));
-      statistics.recordStages({ queueNs, computeInputNs, computeInferNs, computeOutputNs });
+      // The request of a client that left is no success, so it has no stages either.
+      if (!item.cancelled) statistics.recordStages({ queueNs, computeInputNs, computeInferNs, computeOutputNs });
+      this.#objective.answered(nowUs - item.enqueuedUs);
       this.#finish(item);
     }
     // The model's own time only: the other parts are mostly waits for a turn on a busy core, whatever the size of the batch.
     const executionUs = computeInferNs / 1000;
-    this.#batcher.completed(flight.items[0]?.envelope.shapeKey ?? '', rows, executionUs, flight.items.length, nowUs);
+    const overheadUs = Math.max(0, nowUs - startedUs - executionUs);
+    this.#batcher.completed(flight.items[0]?.envelope.shapeKey ?? '', rows, executionUs, flight.items.length, nowUs, overheadUs);
   }
 
   #recover(flight: LaneBatch, completion: BatchCompletion, nowUs: number): void {
@@ -209,7 +219,13 @@ export class ModelLane {
       decision = this.#batcher.decide(nowUs, blocked ? NO_CAPACITY : this.#instances.capacity());
       for (const handle of decision.expired) {
         const item = this.#take(handle);
+        this.#objective.timedOut();
         this.#refuse(item, this.#instances.size === 0 ? errors.noInstance(item.envelope) : errors.queueTimeout());
+      }
+      for (const handle of decision.shed) {
+        const item = this.#take(handle);
+        this.#objective.shed();
+        this.#refuse(item, errors.objectiveMissed(item.envelope, this.#objective.us, this.#batcher.retryAfterMs));
       }
       if (decision.kind === 'dispatch') {
         const items = decision.handles.map((handle) => this.#take(handle));
@@ -217,7 +233,7 @@ export class ModelLane {
         this.#send(items, decision.rows, decision.reason, instance, nowUs);
       }
     } while (decision.kind === 'dispatch');
-    this.#timer.arm(decision.untilUs);
+    this.#timer.arm(decision.untilUs, decision.why !== 'stream');
     this.#notifyIdle();
   }
 
@@ -289,7 +305,9 @@ export class ModelLane {
   }
 
   #setState(item: LaneItem, state: ItemState): void {
-    this.ports.statistics.pendingRequests += Number(isPending(state)) - Number(isPending(item.state));
+    const change = Number(isPending(state)) - Number(isPending(item.state));
+    this.ports.statistics.pendingRequests += change;
+    this.ports.statistics.pendingRows += change * item.envelope.rows;
     item.state = state;
   }
 

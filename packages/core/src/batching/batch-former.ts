@@ -24,11 +24,18 @@ export function fullRows(policy: BatchPolicy, group: ShapeGroup): number {
  * The prefix that would be executed now. With preferred sizes, the largest of them that a prefix reaches exactly wins
  * over more rows, unless `late`; a group that jumps over the largest one without reaching any stops short of it.
  * @param late the queue delay has passed: take everything that fits
+ * @param largest rows at which the batch is full
  */
-export function formBatch(policy: BatchPolicy, queue: PendingQueue, group: ShapeGroup, late: boolean, into: FormedBatch): void {
+export function formBatch(
+  policy: BatchPolicy,
+  queue: PendingQueue,
+  group: ShapeGroup,
+  late: boolean,
+  into: FormedBatch,
+  largest: number = fullRows(policy, group),
+): void {
   const { table } = queue;
   const hasPreferred = policy.preferredRows.length > 0;
-  const largest = fullRows(policy, group);
   const cap = hasPreferred ? policy.maxRows : largest;
   let count = 0;
   let rows = 0;

@@ -29,11 +29,13 @@ function randomQueue(random: () => number): LevelPolicy {
 function randomPolicy(random: () => number): BatchPolicy {
   const maxRows = pick(random, [1, 4, 8, 13, 64]);
   const levels = pick(random, [1, 1, 2, 5]);
+  const objectiveUs = pick(random, [0, 0, 4000, 30_000]);
   return policy({
+    objectiveUs,
     batching: random() < 0.9,
     maxRows,
-    preferredRows: random() < 0.4 ? [...new Set([Math.ceil(maxRows / 4), Math.ceil(maxRows / 2)])] : [],
-    maxQueueDelayUs: pick(random, [0, 0, 100, 2000]),
+    preferredRows: random() < 0.4 && objectiveUs === 0 ? [...new Set([Math.ceil(maxRows / 4), Math.ceil(maxRows / 2)])] : [],
+    maxQueueDelayUs: objectiveUs === 0 ? pick(random, [0, 0, 100, 2000]) : 0,
     levels,
     defaultLevel: 1 + Math.floor(random() * levels),
     defaultQueue: randomQueue(random),
@@ -89,7 +91,12 @@ describe(`simulation, SIM_SEED=${SEED}`, () => {
       arrivals,
       executionUs: (rows) => Math.ceil(1 + (fixedUs + perRowUs * rows) * (0.9 + 0.2 * random())),
     });
-    const outcomes = [...log.batches.flatMap((b) => b.members), ...log.expired.map((e) => e.id), ...log.shed, ...log.cancelled];
+    const outcomes = [
+      ...log.batches.flatMap((b) => b.members),
+      ...[...log.expired, ...log.late].map((e) => e.id),
+      ...log.shed,
+      ...log.cancelled,
+    ];
     expect(outcomes.sort((a, b) => a - b)).toEqual(arrivals.map((_, i) => i));
     expect(log.completedUs.size).toBe(log.batches.reduce((n, b) => n + b.members.length, 0));
     expectFirstInFirstOut(p, arrivals, log);

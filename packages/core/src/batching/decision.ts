@@ -17,25 +17,34 @@ export interface Dispatch {
   /** True: for an instance that is still busy; the members count against their queue sizes until `started`. */
   readonly staged: boolean;
   readonly expired: readonly Handle[];
+  readonly shed: readonly Handle[];
 }
 
 export interface Wait {
   readonly kind: 'wait';
   /** When to decide again if nothing happens before; Infinity = no need. */
   readonly untilUs: number;
-  /** `gather` is short (well under a millisecond as a rule) and wants a precise timer. */
-  readonly why: 'empty' | 'busy' | 'delay' | 'gather';
+  /** `gather` (for the rest of a burst) wants a precise timer; `stream` (for what a steady stream brings) does not need one. */
+  readonly why: 'empty' | 'busy' | 'delay' | 'gather' | 'stream';
   readonly expired: readonly Handle[];
+  readonly shed: readonly Handle[];
 }
 
-/** `expired` requests have left the queue: their timeout passed under action REJECT, or the bound on queueing did. */
+/**
+ * `expired` requests have left the queue: their timeout passed under action REJECT, or the bound on queueing did. So have
+ * those of `shed`: they can no longer be answered within the latency objective.
+ */
 export type Decision = Dispatch | Wait;
 
-/** A request is refused at the door: its level holds `limit` requests already. */
+/**
+ * A request is refused at the door: `queue_full` its level holds `limit` requests already, `latency_objective` so many
+ * wait before it that its answer would come too late.
+ */
 export interface Shed {
   readonly kind: 'shed';
   readonly code: 'RESOURCE_EXHAUSTED';
-  readonly reason: 'queue_full';
+  readonly reason: 'queue_full' | 'latency_objective';
+  /** Requests the level may hold, or waiting now. */
   readonly limit: number;
   readonly retryAfterMs: number;
 }
@@ -46,4 +55,6 @@ export interface Capacity {
   readonly idle: number;
   /** Alive, with one batch and room for a staged one. */
   readonly stageable: number;
+  /** Alive, whatever they do; where it is not given, those that can take a batch. */
+  readonly live?: number;
 }

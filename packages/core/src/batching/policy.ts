@@ -3,6 +3,7 @@
  * hot path never touches protobuf messages or bigints. Nothing here is endless: a queue without a configured size or
  * timeout gets a default one.
  */
+import { isBatchInvariant, latencyObjectiveUs } from '../model-config/parameters.js';
 import { ModelQueuePolicy_TimeoutAction, type ModelConfig, type ModelQueuePolicy } from '@paceline/protocol/model-config';
 
 /**
@@ -37,6 +38,8 @@ export interface BatchPolicy {
   readonly preferredRows: readonly number[];
   /** 0 = never wait to fill. */
   readonly maxQueueDelayUs: number;
+  /** From arrival to reply, microseconds; 0 = none. Where there is one it takes the place of preferred sizes and delay. */
+  readonly objectiveUs: number;
   readonly preserveOrdering: boolean;
   /** Number of priority levels, at least 1; level 1 is the highest. */
   readonly levels: number;
@@ -65,8 +68,12 @@ function levelPolicy(policy: ModelQueuePolicy | undefined): LevelPolicy {
 export function batchPolicyOf(config: ModelConfig, queueTimeoutUs: number = DEFAULT_QUEUE_TIMEOUT_US): BatchPolicy {
   const dynamic = config.schedulingChoice.case === 'dynamicBatching' ? config.schedulingChoice.value : undefined;
   const maxRows = Math.max(1, config.maxBatchSize);
-  const batching = dynamic !== undefined && config.maxBatchSize > 0;
-  const preferred = batching ? [...new Set(dynamic.preferredBatchSize)].filter((n) => n >= 1 && n <= maxRows).sort((a, b) => a - b) : [];
+  const objectiveUs = latencyObjectiveUs(config) ?? 0;
+  const batching = dynamic !== undefined && config.maxBatchSize > 0 && !isBatchInvariant(config);
+  const preferred =
+    batching && objectiveUs === 0
+      ? [...new Set(dynamic.preferredBatchSize)].filter((n) => n >= 1 && n <= maxRows).sort((a, b) => a - b)
+      : [];
   const levels = Math.max(1, Number(dynamic?.priorityLevels ?? 0n));
   const configuredDefault = Number(dynamic?.defaultPriorityLevel ?? 0n);
   const queueByLevel = new Map<number, LevelPolicy>();
@@ -75,7 +82,8 @@ export function batchPolicyOf(config: ModelConfig, queueTimeoutUs: number = DEFA
     batching,
     maxRows,
     preferredRows: preferred.length === 1 && preferred[0] === maxRows ? [] : preferred,
-    maxQueueDelayUs: batching ? Number(dynamic.maxQueueDelayMicroseconds) : 0,
+    maxQueueDelayUs: batching && objectiveUs === 0 ? Number(dynamic.maxQueueDelayMicroseconds) : 0,
+    objectiveUs,
     preserveOrdering: dynamic?.preserveOrdering ?? false,
     levels,
     defaultLevel: configuredDefault >= 1 && configuredDefault <= levels ? configuredDefault : 1,

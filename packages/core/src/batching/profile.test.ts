@@ -1,6 +1,7 @@
 /** The learned peak on the two shapes of cost that matter, with 20 % of noise on every run. */
 import { describe, expect, test } from '@jest/globals';
-import { BatchProfile, classOf, classSize } from './profile.js';
+import { BatchProfile } from './profile.js';
+import { classOf, classSize } from './size-class.js';
 import { seeded } from './testing/policies.js';
 
 /** Rows a second at 1, 8, 16, 32, 64 rows of a small text-direction CNN: falls off once its activations leave the cache. */

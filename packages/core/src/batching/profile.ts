@@ -6,10 +6,12 @@
  *
  * How the peak is found: nothing is cut before it was measured, so a new model batches as its configuration says. Once
  * the largest size seen has three runs (one, if that was hopeless), each power of two below it, down to 8, is tried for as
- * many: rates are not unimodal in practice. Below 8 only when the peak so far is clearly better than the largest size.
+ * many: rates are not unimodal in practice. Below 8 only when 8 is clearly better than the largest size.
  * Every 200 runs a neighbour of the peak is tried again. Batches of a model whose maximum is 8 or less are cut
  * only when ordinary traffic has shown smaller ones to be clearly better.
  */
+import { CostLine, LatencySpread, type SizeReading } from './latency.js';
+import { classOf } from './size-class.js';
 
 const KEPT_RUNS = 16;
 /** Runs a size must have before it is compared. */
@@ -23,23 +25,10 @@ const FLOOR_ROWS = 8;
 /** ... only for being better by this share, over this many runs. */
 const CLEAR_GAIN = 0.1;
 const CLEAR_RUNS = 8;
+const FIRST_RUNS = 2;
 const REEXPLORE_RUNS = 200;
 /** What a batch costs beside its execution (decision, messages, bookkeeping), microseconds. */
 const BATCH_OVERHEAD_US = 150;
-
-/** Index of the smallest class that holds `rows` (>= 1). */
-export function classOf(rows: number): number {
-  const p = 31 - Math.clz32(rows);
-  const power = 2 ** p;
-  if (rows === power) return p === 0 ? 0 : 2 * p - 1;
-  return rows <= 1.5 * power ? 2 * p : 2 * p + 1;
-}
-
-/** The largest number of rows a class holds. */
-export function classSize(index: number): number {
-  if (index === 0) return 1;
-  return index % 2 === 1 ? 2 ** ((index + 1) / 2) : 1.5 * 2 ** (index / 2);
-}
 
 interface SizeClass {
   /** Ring of microseconds per row. */
@@ -71,6 +60,8 @@ export class BatchProfile {
   #runs = 0;
   #explored = 0;
   #exploreUp = false;
+  readonly #spread = new LatencySpread();
+  readonly #line = new CostLine();
 
   /** @param maxRows the largest batch, at least 1 */
   constructor(readonly maxRows: number) {
@@ -81,6 +72,11 @@ export class BatchProfile {
   /** Rows beyond which the rate was not seen to grow; undefined while that is unknown. */
   get peakRows(): number | undefined {
     return this.#peak < 0 || this.#peak === this.#top ? undefined : (this.#ladder[this.#peak] as Rung).rows;
+  }
+
+  /** Batches recorded. */
+  get runs(): number {
+    return this.#runs;
   }
 
   /** A batch of `rows` took `us` microseconds of an instance's time. */
@@ -105,6 +101,8 @@ export class BatchProfile {
     size.worst = sorted[size.count - 1] as number;
     size.meanRows = size.rows.reduce((sum, n) => sum + n, 0) / size.count;
     this.#runs += 1;
+    this.#line.record(rows, us);
+    this.#spread.record(rows, us, this.expectedUs(rows) as number);
     const peak = this.#ladder[this.#peak];
     if (peak && peak.index !== index && this.#ladder.some((rung) => rung.index === index)) {
       this.#explored = this.#runs;
@@ -160,15 +158,48 @@ export class BatchProfile {
     return own ? own.worst * rows : this.expectedUs(rows);
   }
 
+  /** What a batch of `rows` is to be planned with where a deadline depends on it, microseconds; see latency.ts. */
+  plannedUs(rows: number): number | undefined {
+    const us = this.#spread.known ? this.expectedUs(rows) : undefined;
+    return us === undefined ? undefined : us * this.#spread.worstRatio(rows);
+  }
+
+  /**
+   * What most batches of `rows` take at most, microseconds, halfway between the median and the worst: to judge what is too
+   * late. Judged by the worst, requests would be refused that as a rule make it. Undefined while that is unknown.
+   */
+  likelyUs(rows: number): number | undefined {
+    const us = this.#spread.known ? this.expectedUs(rows) : undefined;
+    return us === undefined ? undefined : (us * (this.#spread.medianRatio + this.#spread.worstRatio(rows))) / 2;
+  }
+
+  /** Whether the runs of one size take so nearly the same time that a start may be planned to the last moment. */
+  get steady(): boolean {
+    return this.#spread.steady;
+  }
+
+  /** Share of the time per row that a batch of `grown` rows would save over one of `rows`, near the sizes that run now. */
+  saving(rows: number, grown: number): number {
+    const saving = this.#line.saving(rows, grown);
+    if (saving !== undefined) return saving;
+    const us = this.expectedUs(rows);
+    return us === undefined ? 0 : 1 - ((this.expectedUs(grown) as number) * rows) / (us * grown);
+  }
+
+  /** What was measured, ascending by size. */
+  readings(): SizeReading[] {
+    return this.#spread.readings();
+  }
+
   /** The next size that is to be tried and that `available` rows can fill. */
   #unexplored(available: number): Rung | undefined {
     const peak = this.#ladder[this.#peak] as Rung;
     const top = this.#ladder[this.#top] as Rung;
-    const falls = top.rows > FLOOR_ROWS && this.#rate(peak) > (1 + CLEAR_GAIN) * this.#rate(top);
+    const falls = top.rows > FLOOR_ROWS && peak.rows <= FLOOR_ROWS && this.#rate(peak) > (1 + CLEAR_GAIN) * this.#rate(top);
     for (let i = this.#top - 1; i >= 0; i--) {
       const rung = this.#ladder[i] as Rung;
       if (rung.rows < FLOOR_ROWS && !falls) return undefined;
-      const known = rung.rows < FLOOR_ROWS ? this.#count(rung) >= CLEAR_RUNS : this.#measured(rung);
+      const known = rung.rows < FLOOR_ROWS ? this.#judged(rung, peak) : this.#measured(rung);
       if (rung.rows < available && !known) return rung;
     }
     return undefined;
@@ -183,6 +214,12 @@ export class BatchProfile {
       if (smaller && size.typical > HOPELESS * smaller.typical) return true;
     }
     return false;
+  }
+
+  /** Whether a size below the floor had its chance: few runs are enough for one that shows no sign of being better. */
+  #judged(rung: Rung, peak: Rung): boolean {
+    const count = this.#count(rung);
+    return count >= CLEAR_RUNS || (count >= FIRST_RUNS && this.#rate(rung) < this.#rate(peak));
   }
 
   #count(rung: Rung): number {

@@ -19,6 +19,10 @@ export class RequestTable {
   enqueuedUs: Float64Array;
   /** When the request is refused, at the latest; differs from the key in the expiry heap for a level with DELAY. */
   refuseUs: Float64Array;
+  /** When its timeout acts: as `refuseUs` except for a level with DELAY. */
+  timeoutUs: Float64Array;
+  /** When it must have started to meet the latency objective; Infinity where none binds it. */
+  latestUs: Float64Array;
   nextInTier: Int32Array;
   prevInTier: Int32Array;
   nextInGroup: Int32Array;
@@ -35,6 +39,8 @@ export class RequestTable {
     this.group = new Int32Array(capacity);
     this.enqueuedUs = new Float64Array(capacity);
     this.refuseUs = new Float64Array(capacity);
+    this.timeoutUs = new Float64Array(capacity);
+    this.latestUs = new Float64Array(capacity);
     this.nextInTier = new Int32Array(capacity);
     this.prevInTier = new Int32Array(capacity);
     this.nextInGroup = new Int32Array(capacity);
@@ -75,6 +81,8 @@ export class RequestTable {
     this.group = ints(this.group);
     this.enqueuedUs = floats(this.enqueuedUs);
     this.refuseUs = floats(this.refuseUs);
+    this.timeoutUs = floats(this.timeoutUs);
+    this.latestUs = floats(this.latestUs);
     this.nextInTier = ints(this.nextInTier);
     this.prevInTier = ints(this.prevInTier);
     this.nextInGroup = ints(this.nextInGroup);

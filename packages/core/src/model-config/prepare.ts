@@ -13,6 +13,7 @@ import { checkFields } from './field-check.js';
 import { IssueList, type ConfigIssue, type ConfigWarning } from './issue.js';
 import { checkAgainstFile } from './model-check.js';
 import { normaliseConfig, normaliseInstanceGroups, type InstanceDefaults } from './normalise.js';
+import { checkParameters } from './parameters.js';
 import { checkReshapes } from './validate-reshape.js';
 import { checkInstanceGroups, checkScheduling } from './validate-scheduling.js';
 import { checkTensors } from './validate-tensors.js';
@@ -47,7 +48,7 @@ export function prepareConfig(source: ConfigSource): Prepared {
     issues.add('', `model '${source.model}' has no config.pbtxt, and configurations are not completed from model files`,
       'write one, or start without --disable-auto-complete-config'); // prettier-ignore
   }
-  const warnings = checkFields(config, source.model, issues);
+  const warnings = [...checkFields(config, source.model, issues), ...checkParameters(config, issues)];
   fillBackend(config, source.model, source.files, issues);
   normaliseConfig(config);
   checkScheduling(config, issues);

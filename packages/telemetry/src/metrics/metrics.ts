@@ -7,6 +7,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { ModelStatistics, StageDurations, StatisticsObserver, StatisticsRegistry } from '../statistics.js';
 import { registerHostMetrics } from './host-metrics.js';
 import { LabelledModels, type TagsOf } from './model-labels.js';
+import { registerObjectiveMetrics } from './objective-metrics.js';
 import { registerRequestMetrics } from './request-metrics.js';
 import { registerServerMetrics, type ServerReadings } from './server-metrics.js';
 import { registerStageMetrics, StageHistograms } from './stage-metrics.js';
@@ -81,6 +82,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   registerTritonMetrics(registry, models, latencies.counters);
   registerStageMetrics(registry, models, histograms);
   registerRequestMetrics(registry, models, statistics);
+  registerObjectiveMetrics(registry, models);
   registerServerMetrics(registry, server);
   statistics.observer = histograms;
   if (latencies.summaryQuantiles.length > 0) {

@@ -14,6 +14,7 @@ export function policy(changes: Partial<BatchPolicy> = {}): BatchPolicy {
     maxRows: 8,
     preferredRows: [],
     maxQueueDelayUs: 0,
+    objectiveUs: 0,
     preserveOrdering: false,
     levels: 1,
     defaultLevel: 1,

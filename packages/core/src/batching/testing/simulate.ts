@@ -32,6 +32,8 @@ export interface SimLog {
   readonly batches: SimBatch[];
   readonly expired: { readonly atUs: number; readonly id: number }[];
   readonly shed: number[];
+  /** Left the queue because the latency objective could no longer be met. */
+  readonly late: { readonly atUs: number; readonly id: number }[];
   readonly cancelled: number[];
   /** When the batch of each arrival was over; by arrival. */
   readonly completedUs: Map<number, number>;
@@ -55,6 +57,10 @@ interface Waiting {
   readonly shape: string;
   readonly enqueuedUs: number;
   readonly rejectUs: number;
+  /** Its timeout moves it behind others, in the order of timeouts: its delay then counts from the head there. */
+  readonly movesBack: boolean;
+  /** It came to a server with an idle instance and nobody waiting. */
+  readonly toIdle: boolean;
 }
 
 interface Running {
@@ -70,7 +76,7 @@ export function simulate(options: SimOptions): SimLog {
   const { policy } = options;
   const delays = [policy.defaultQueue, ...policy.queueByLevel.values()].some((q) => q.timeoutAction === 'DELAY');
   const batcher = options.batcher ?? new DynamicBatcher(policy);
-  const log: SimLog = { batches: [], expired: [], shed: [], cancelled: [], completedUs: new Map(), endUs: 0 };
+  const log: SimLog = { batches: [], expired: [], shed: [], late: [], cancelled: [], completedUs: new Map(), endUs: 0 };
   const arrivals: SimArrival[] = [...options.arrivals];
   const events: { atUs: number; order: number; run: () => void }[] = [];
   let order = 0;
@@ -99,7 +105,9 @@ export function simulate(options: SimOptions): SimLog {
     const a = arrivals[id] as SimArrival;
     const request = { rows: a.rows ?? 1, priority: a.priority ?? 0, timeoutUs: a.timeoutUs ?? 0, shapeKey: a.shape ?? '' };
     const queued = batcher.enqueue(request, nowUs);
+    const toIdle = waiting.size === 0 && instances.some((i) => i.length === 0);
     if (typeof queued !== 'number') {
+      must(!toIdle || queued.reason === 'queue_full', `request ${id} was refused for its latency by an idle server`);
       log.shed.push(id);
       return;
     }
@@ -114,6 +122,8 @@ export function simulate(options: SimOptions): SimLog {
       shape: request.shapeKey,
       enqueuedUs: nowUs,
       rejectUs: nowUs + (rejects ? timeoutUs : Math.max(timeoutUs, policy.queueTimeoutUs)),
+      movesBack: timeoutUs > 0 && !rejects,
+      toIdle,
     };
     must(!byHandle.has(queued), `handle ${queued} was given out twice`);
     waiting.set(id, entry);
@@ -158,11 +168,20 @@ export function simulate(options: SimOptions): SimLog {
         must(request.rejectUs === nowUs, `request ${request.id} expired ${nowUs - request.rejectUs} us late`);
         log.expired.push({ atUs: nowUs, id: request.id });
       }
+      for (const handle of decision.shed) {
+        const request = leave(handle);
+        must(policy.objectiveUs > 0, 'shed without an objective');
+        must(!request.toIdle || policy.levels > 1, `request ${request.id} was shed although it had come to an idle server`);
+        log.late.push({ atUs: nowUs, id: request.id });
+      }
       for (const request of waiting.values()) must(request.rejectUs > nowUs, `request ${request.id} is still queued after its timeout`);
       if (decision.kind === 'wait') {
         if (idle > 0 && policy.maxQueueDelayUs > 0) {
           for (const request of waiting.values())
-            must(nowUs < request.enqueuedUs + policy.maxQueueDelayUs, `request ${request.id} is held beyond the queue delay`);
+            must(
+              request.movesBack || nowUs < request.enqueuedUs + policy.maxQueueDelayUs,
+              `request ${request.id} is held beyond the queue delay`,
+            );
         }
         must(decision.untilUs > nowUs, 'asked to be woken in the past');
         if (decision.untilUs !== Infinity) at(decision.untilUs, () => undefined);

@@ -1,0 +1,102 @@
+/**
+ * The latency objective of one lane, applied to its queue: which requests are too late, how many rows may start together,
+ * and until when an under-full batch may wait. Knows the queue and never changes it. Nothing is held where equal batches
+ * take unequal times, and nothing is judged before it was measured.
+ */
+import { Objective } from './objective.js';
+import type { PendingQueue, ShapeGroup } from './pending-queue.js';
+import type { BatchPolicy } from './policy.js';
+import { NONE } from './request-table.js';
+import { holdForStream, type Forming } from './stream-hold.js';
+import type { Stream } from './stream.js';
+
+/** Share of the processor time that a wait as long as the execution must save: the objective asks for less than delay 0. */
+const WORTH = 0.05;
+
+export class ObjectiveRule {
+  readonly #objective: Objective;
+
+  constructor(
+    private readonly policy: BatchPolicy,
+    private readonly queue: PendingQueue,
+    private readonly stream: Stream,
+  ) {
+    this.#objective = new Objective(policy.objectiveUs);
+  }
+
+  recordOverhead(us: number): void {
+    this.#objective.recordOverhead(us);
+  }
+
+  /** When a request that comes now must have started, microseconds; Infinity where nothing binds. */
+  latestUs(shapeKey: string, rows: number, nowUs: number): number {
+    return this.#objective.latestStartUs(this.queue.groupFor(shapeKey).profile, rows, nowUs);
+  }
+
+  /** Whether a request that comes now would be late even if every batch before it were full. */
+  tooLate(
+    request: { readonly shapeKey: string; readonly rows: number },
+    latestUs: number,
+    live: number,
+    freeUs: number,
+    nowUs: number,
+  ): boolean {
+    if (latestUs === Infinity) return false;
+    const { profile } = this.queue.groupFor(request.shapeKey);
+    const { maxRows, batching } = this.policy;
+    const full = batching ? Math.min(maxRows, profile.peakRows ?? maxRows) : request.rows;
+    return this.#objective.answeredUs(profile, this.queue.rows, full, live, freeUs) > nowUs + this.#objective.budgetUs;
+  }
+
+  /** Requests at the head of `group` to give up for those behind them. */
+  sacrifice(group: ShapeGroup, fullRows: number, live: number, nowUs: number): number {
+    if (this.queue.order.length > 1 || !this.#binds(group)) return 0;
+    const gapUs = this.stream.gapUs(0);
+    const neededRate = group.rows / group.count / gapUs / live;
+    return this.#objective.sacrifice(this.#heads(group), group.rows, fullRows, group.profile, neededRate, nowUs);
+  }
+
+  /** The most rows that can start now and be in time for the oldest; at least those of the first request. */
+  rowsInTime(group: ShapeGroup, fullRows: number, nowUs: number): number {
+    if (!this.#binds(group)) return fullRows;
+    const most = Math.min(fullRows, group.rows);
+    const rows = this.#objective.rowsWithin(this.#deadlineUs(group) - nowUs, group.profile, most);
+    return rows >= most ? fullRows : Math.max(1, rows);
+  }
+
+  /** Whether the batch that waits would still be in time if it started at `us`. */
+  endsBefore(group: ShapeGroup, us: number): boolean {
+    return !this.#binds(group) || us <= this.#objective.windowUs(group.profile, this.#deadlineUs(group), group.rows);
+  }
+
+  /** Until when to wait for what a steady stream brings; -1 = not at all. */
+  holdUntil(group: ShapeGroup, forming: Forming, nowUs: number): number {
+    if (!group.profile.steady || !this.#binds(group)) return -1;
+    const fullRows = this.#objective.targetRows(group.profile, forming.fullRows);
+    if (forming.rows >= fullRows) return -1;
+    const grown = Math.min(fullRows, forming.rows * (1 + 1 / forming.requests));
+    const untilUs = this.#objective.windowUs(group.profile, this.#deadlineUs(group), grown);
+    return holdForStream({ ...forming, fullRows }, group.profile, this.stream, untilUs, WORTH, nowUs);
+  }
+
+  /** False: the first request comes too late whatever is done, or nobody knows. */
+  #binds(group: ShapeGroup): boolean {
+    for (const tier of this.queue.order) {
+      const head = group.lists[tier]?.head ?? NONE;
+      if (head !== NONE) return this.queue.table.latestUs[head] !== Infinity;
+    }
+    return false;
+  }
+
+  #deadlineUs(group: ShapeGroup): number {
+    return this.queue.oldestUs(group) + this.#objective.budgetUs;
+  }
+
+  *#heads(group: ShapeGroup): Iterable<{ readonly rows: number; readonly arrivedUs: number }> {
+    const { table } = this.queue;
+    const tier = this.queue.order[0] as number;
+    for (let handle = group.lists[tier]?.head ?? NONE; handle !== NONE; handle = table.nextInGroup[handle] as number) {
+      yield { rows: table.rows[handle] as number, arrivedUs: table.enqueuedUs[handle] as number };
+    }
+  }
+}
