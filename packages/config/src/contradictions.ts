@@ -8,7 +8,14 @@ export interface Contradiction {
 }
 
 export function contradictions(values: FlagValues): Contradiction[] {
-  return [...controlModeFaults(values), ...frontDoorFaults(values), ...portClashes(values), ...tlsFaults(values), ...restrictionFaults(values), ...backendFaults(values)];
+  return [
+    ...controlModeFaults(values),
+    ...frontDoorFaults(values),
+    ...portClashes(values),
+    ...tlsFaults(values),
+    ...restrictionFaults(values),
+    ...backendFaults(values),
+  ];
 }
 
 /** Backend settings that are read, and the values they take. */

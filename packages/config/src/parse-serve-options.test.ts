@@ -204,7 +204,11 @@ describe('access', () => {
   });
 
   test('restricted APIs are written as Triton writes them', () => {
-    const words = ['--http-restricted-api=inference,health:key=a=b:c', '--http-restricted-api=statistics:other=x', '--grpc-restricted-protocol=logging:k=v'];
+    const words = [
+      '--http-restricted-api=inference,health:key=a=b:c',
+      '--http-restricted-api=statistics:other=x',
+      '--grpc-restricted-protocol=logging:k=v',
+    ];
     const { access } = accepted(words).options;
     expect(access.restrictedHttp).toEqual([
       { apis: ['infer', 'health'], key: 'key', value: 'a=b:c' },
@@ -219,7 +223,10 @@ describe('access', () => {
     const { options } = accepted([...http, ...grpc]);
     const files = { certFile: 'c', keyFile: 'k', caFile: 'a', mutual: true };
     expect([options.http.tls, options.grpc.tls]).toEqual([files, files]);
-    expect(accepted(['--http-cors-origin=https://a.example:8443', '--http-cors-origin=*']).options.access.corsOrigins).toEqual(['https://a.example:8443', '*']);
+    expect(accepted(['--http-cors-origin=https://a.example:8443', '--http-cors-origin=*']).options.access.corsOrigins).toEqual([
+      'https://a.example:8443',
+      '*',
+    ]);
   });
 });
 

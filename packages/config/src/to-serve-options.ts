@@ -77,7 +77,12 @@ export function toServeOptions(values: FlagValues): ServeOptions {
 }
 
 /** That the flags fit each other was checked before. */
-function tlsOf(certFile: string | undefined, keyFile: string | undefined, caFile: string | undefined, mutual: boolean): TlsOptions | undefined {
+function tlsOf(
+  certFile: string | undefined,
+  keyFile: string | undefined,
+  caFile: string | undefined,
+  mutual: boolean,
+): TlsOptions | undefined {
   return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile, caFile, mutual };
 }
 
