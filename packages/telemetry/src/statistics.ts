@@ -156,9 +156,10 @@ export class ModelStatistics {
     countOne(this.refusedByReason, detail);
   }
 
-  /** A request came and was refused before it was accepted. */
-  recordRefusal(detail: string): void {
+  /** A request came and was refused before it was accepted. @param queueFull which Triton counts as a failure, too */
+  recordRefusal(detail: string, queueFull = false): void {
     this.received += 1;
+    if (queueFull) this.failuresByReason.REJECTED += 1;
     countOne(this.refusedByReason, detail);
   }
 

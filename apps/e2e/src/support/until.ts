@@ -4,9 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 const LOOK_EVERY_MS = 20;
 
 /** Resolves when `holds` does. @throws Error that names what did not happen within `limitMs`. */
-export async function until(what: string, limitMs: number, holds: () => boolean): Promise<void> {
+export async function until(what: string, limitMs: number, holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + limitMs;
-  while (!holds()) {
+  while (!(await holds())) {
     if (performance.now() > deadlineMs) throw new Error(`not within ${limitMs} ms: ${what}`);
     await delay(LOOK_EVERY_MS);
   }

@@ -63,7 +63,15 @@ describe('a line', () => {
   });
 
   test('leaves out what a refused request does not have', () => {
-    const refused = entry({ number: undefined, id: '', rows: undefined, timings: undefined, trace: undefined, status: 400, reason: 'json_invalid' });
+    const refused = entry({
+      number: undefined,
+      id: '',
+      rows: undefined,
+      timings: undefined,
+      trace: undefined,
+      status: 400,
+      reason: 'json_invalid',
+    });
     expect(Object.keys(JSON.parse(accessLine(refused)) as object)).toEqual([
       'time',
       'protocol',

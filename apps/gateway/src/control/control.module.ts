@@ -9,7 +9,16 @@ import { ModelController } from './model.controller.js';
 import { RepositoryController } from './repository.controller.js';
 import { ServerController } from './server.controller.js';
 import { TraceController } from './trace.controller.js';
-import { GATEWAY_LIMITS, GATEWAY_LOGGER, INFER_HANDLER, LOG_SETTINGS, MODEL_CATALOG, MODEL_CONTROL, SERVER_INFO, STATISTICS } from './tokens.js';
+import {
+  GATEWAY_LIMITS,
+  GATEWAY_LOGGER,
+  INFER_HANDLER,
+  LOG_SETTINGS,
+  MODEL_CATALOG,
+  MODEL_CONTROL,
+  SERVER_INFO,
+  STATISTICS,
+} from './tokens.js';
 
 @Module({})
 export class ControlModule {

@@ -47,7 +47,10 @@ export async function createGatewayApp(options: GatewayAppOptions): Promise<Nest
   fastify.addHook('onRequest', async (request) => {
     const count = request.raw.rawHeaders.length / 2;
     if (count > limits.maxHeaderCount)
-      throw new ServingError('INVALID_ARGUMENT', tooManyHeadersText(count, limits.maxHeaderCount), { reason: 'too_many_headers', httpStatus: 431 });
+      throw new ServingError('INVALID_ARGUMENT', tooManyHeadersText(count, limits.maxHeaderCount), {
+        reason: 'too_many_headers',
+        httpStatus: 431,
+      });
   });
   // Clients send these small JSON bodies with any content type or none: routes read the bytes themselves.
   fastify.removeAllContentTypeParsers();

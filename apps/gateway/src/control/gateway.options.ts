@@ -53,7 +53,11 @@ export interface GatewayLimits {
 }
 
 /** 64 MiB a request, as Triton's `--http-max-input-size`. */
-export const DEFAULT_LIMITS: GatewayLimits = { ...DEFAULT_DATA_PLANE_LIMITS, maxRequestBytes: 64 * 1024 * 1024, maxConcurrentStreams: 1024 };
+export const DEFAULT_LIMITS: GatewayLimits = {
+  ...DEFAULT_DATA_PLANE_LIMITS,
+  maxRequestBytes: 64 * 1024 * 1024,
+  maxConcurrentStreams: 1024,
+};
 
 export interface GatewayOptions {
   readonly catalog: ModelCatalog;

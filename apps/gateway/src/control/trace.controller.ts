@@ -16,7 +16,11 @@ export class TraceController {
 }
 
 function notServed(): never {
-  throw new ServingError('UNIMPLEMENTED', 'traces are not served by this server; the access log has the timings and trace id of each request', {
-    reason: 'not_served',
-  });
+  throw new ServingError(
+    'UNIMPLEMENTED',
+    'traces are not served by this server; the access log has the timings and trace id of each request',
+    {
+      reason: 'not_served',
+    },
+  );
 }

@@ -94,7 +94,12 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     this.#clock = options.clock ?? systemClock;
     this.#fallback = options.fallbackServer;
     this.budget = options.budget ?? new ByteBudget(this.limits.maxBufferedBytes, this.#clock);
-    this.route = new InferRoute({ ...options, budget: this.budget, clock: options.routeClock ?? this.#clock, maxInputBytes: this.limits.maxInputBytes });
+    this.route = new InferRoute({
+      ...options,
+      budget: this.budget,
+      clock: options.routeClock ?? this.#clock,
+      maxInputBytes: this.limits.maxInputBytes,
+    });
     this.#behind = new FallbackDrain(this.#fallback);
     this.#access = options.access?.isOpen('http') === false ? options.access : undefined;
     this.credentialNames = this.#access?.httpHeaders ?? NO_NAMES;

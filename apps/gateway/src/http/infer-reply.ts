@@ -41,7 +41,13 @@ function jsonOf(output: Tensor): string {
  * @param timings becomes the parameters of the response
  * @throws ServingError where an output cannot be written as JSON
  */
-export function inferReply(model: ServedModel, id: string, outputs: readonly Tensor[], form: OutputForm, timings?: ReplyTimings): HttpReply {
+export function inferReply(
+  model: ServedModel,
+  id: string,
+  outputs: readonly Tensor[],
+  form: OutputForm,
+  timings?: ReplyTimings,
+): HttpReply {
   let text = id === '' ? '{' : `{"id":${JSON.stringify(id)},`;
   text += `"model_name":${quote(model.name)},"model_version":"${model.version}",`;
   if (timings !== undefined) text += `"parameters":${JSON.stringify(timings)},`;

@@ -78,7 +78,11 @@ const CODING_HINT = [['Accept-Encoding', 'gzip, deflate']] as const;
 /** HTTP has no status for a client that left; logs have this one. */
 const STATUS_CLIENT_LEFT = 499;
 
-function recordOf({ accessLog }: InferRouteOptions, { peer = '', traceparent, model, version }: InferOrigin, bytesIn: number): AccessRecord | undefined {
+function recordOf(
+  { accessLog }: InferRouteOptions,
+  { peer = '', traceparent, model, version }: InferOrigin,
+  bytesIn: number,
+): AccessRecord | undefined {
   return accessLog && new AccessRecord(accessLog, { protocol: 'http', peer, traceparent, model, version, bytesIn });
 }
 

@@ -11,5 +11,5 @@ const counted = new WeakSet<ServingError>();
 export function countRefusal(statistics: ModelStatistics, error: ServingError): void {
   if (counted.has(error)) return;
   counted.add(error);
-  statistics.recordRefusal(error.reason);
+  statistics.recordRefusal(error.reason, error.reason === 'queue_full');
 }

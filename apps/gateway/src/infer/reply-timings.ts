@@ -11,9 +11,13 @@ export function wantsTimings(parameters: Parameters): boolean {
   const value = parameters[TIMINGS_PARAMETER];
   if (value === undefined) return false;
   if (typeof value === 'boolean') return value;
-  throw new ServingError('INVALID_ARGUMENT', `invalid value for parameter '${TIMINGS_PARAMETER}': expected true or false, found ${typeof value}`, {
-    reason: 'parameter_invalid',
-  });
+  throw new ServingError(
+    'INVALID_ARGUMENT',
+    `invalid value for parameter '${TIMINGS_PARAMETER}': expected true or false, found ${typeof value}`,
+    {
+      reason: 'parameter_invalid',
+    },
+  );
 }
 
 export interface ReplyTimings {

@@ -17,7 +17,12 @@ export const httpFlags = {
     '0',
     'How many times its size a compressed body may become; 0 leaves it to the size limit',
   ),
-  'http-header-timeout-secs': flag('HTTP', integer('<seconds>', 1, 3600), '10', 'Seconds from the first byte of a request to the end of its headers'),
+  'http-header-timeout-secs': flag(
+    'HTTP',
+    integer('<seconds>', 1, 3600),
+    '10',
+    'Seconds from the first byte of a request to the end of its headers',
+  ),
   'http-stall-timeout-secs': flag(
     'HTTP',
     integer('<seconds>', 1, 3600),
@@ -47,7 +52,12 @@ export const grpcFlags = {
   'allow-grpc': flag('gRPC', toggle, 'true', 'Serve the v2 protocol over gRPC'),
   'grpc-address': flag('gRPC', text('<address>'), '127.0.0.1', 'Address to listen on; 0.0.0.0 opens the server to the network'),
   'grpc-port': flag('gRPC', port, '8001', 'TCP port; 0 lets the system choose'),
-  'grpc-max-concurrent-streams': flag('gRPC', integer('<count>', 1, 2_147_483_647), '1024', 'Calls that one connection may have open; more wait at the client'),
+  'grpc-max-concurrent-streams': flag(
+    'gRPC',
+    integer('<count>', 1, 2_147_483_647),
+    '1024',
+    'Calls that one connection may have open; more wait at the client',
+  ),
   'reuse-grpc-port': flag('gRPC', toggle, 'false', 'Share the port with other servers', refused('the port belongs to one server')),
   'grpc-header-forward-pattern': optionalFlag(
     'gRPC',

@@ -152,6 +152,39 @@ describe('metrics', () => {
     });
   });
 
+  it('show all counters of one moment, whatever happens while they are written', async () => {
+    const statistics = new StatisticsRegistry();
+    const metrics = createMetrics({ statistics, processMetrics: false });
+    const s = statistics.forVersion('m', '1');
+    let ended = 0;
+    const busy = setInterval(() => {
+      ended += 1;
+      s.openFlight(1);
+      s.openFlight(1);
+      s.closeFlight(1);
+      s.recordSuccess(1);
+    });
+    const load = (): void => {
+      if (ended < 0) return;
+      s.openFlight(1);
+      s.closeFlight(1);
+      s.recordFailure('OTHER', 1, 'request_timeout');
+      setImmediate(load);
+    };
+    load();
+    const before = s.received;
+    const { series } = parse(await metrics.render());
+    ended = -1;
+    clearInterval(busy);
+    expect(s.received).toBeGreaterThan(before);
+    const get = (name: string, more = ''): number => series.get(`${name}{model="m",version="1"${more}}`) ?? 0;
+    expect(get('paceline_received_requests_total')).toBe(
+      get('nv_inference_request_success') +
+        get('paceline_failed_requests_total', ',reason="request_timeout"') +
+        get('paceline_in_flight_requests'),
+    );
+  });
+
   it('show the server only where there is something to read', async () => {
     const metrics = createMetrics({
       statistics: new StatisticsRegistry(),
@@ -162,8 +195,8 @@ describe('metrics', () => {
     expect(Object.fromEntries(series)).toEqual({
       'paceline_connections{protocol="http"}': 3,
       'paceline_connections{protocol="grpc"}': 1,
-      'paceline_access_log_lines_total': 9,
-      'paceline_access_log_dropped_lines_total': 2,
+      paceline_access_log_lines_total: 9,
+      paceline_access_log_dropped_lines_total: 2,
     });
     expect(types.has('paceline_buffered_body_bytes')).toBe(false);
   });

@@ -20,8 +20,16 @@ const BY_REASON: readonly { readonly name: string; readonly help: string; readon
     help: 'Requests that were not taken in, by reason; model is empty where it was not known',
     counts: (s) => s.refusedByReason,
   },
-  { name: 'paceline_failed_requests_total', help: 'Requests that were taken in and got no result, by reason', counts: (s) => s.failedByReason },
-  { name: 'paceline_instance_restarts_total', help: 'Model instances that fell or were replaced, by reason', counts: (s) => s.restartsByReason },
+  {
+    name: 'paceline_failed_requests_total',
+    help: 'Requests that were taken in and got no result, by reason',
+    counts: (s) => s.failedByReason,
+  },
+  {
+    name: 'paceline_instance_restarts_total',
+    help: 'Model instances that fell or were replaced, by reason',
+    counts: (s) => s.restartsByReason,
+  },
 ];
 
 /** Every model, and last the requests that named none that exists. */

@@ -25,15 +25,27 @@ type MetricType = MetricObjectWithValues<MetricValue<string>>['type'];
 
 export class ScrapedMetric extends Gauge {
   readonly #options: ScrapedMetricOptions;
+  #taken: Series[] | undefined;
 
   constructor(registry: Registry, options: ScrapedMetricOptions) {
     super({ name: options.name, help: options.help, registers: [registry] });
     this.#options = options;
   }
 
+  /** Reads the series now, for the next {@link get}: what is taken together belongs to one moment. */
+  take(): void {
+    this.#taken = [...this.#options.read()];
+  }
+
+  /** A histogram or summary is many series a model: too much to be read all at once. */
+  get isSmall(): boolean {
+    return this.#options.type === 'counter' || this.#options.type === 'gauge';
+  }
+
   override async get(): Promise<MetricObjectWithValues<MetricValue<string>>> {
     const { name, help, type, read } = this.#options;
-    const values = [...read()];
+    const values = this.#taken ?? [...read()];
+    this.#taken = undefined;
     // prom-client declares types as numbers and writes them as words.
     return { name, help, type: type as unknown as MetricType, aggregator: 'sum', values, collect: () => undefined };
   }

@@ -6,7 +6,7 @@ const QUANTILES = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /** Uniform numbers in [0, 1) from a seed. */
 function* draws(seed: number): Generator<number, never> {
-  for (let state = seed >>> 0; ; ) {
+  for (let state = seed >>> 0; ;) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     yield state / 2 ** 32;
   }

@@ -57,7 +57,8 @@ export function changeLogSettings(
     const value = wanted[field];
     if (value === undefined) continue;
     if (kind === 'boolean' && typeof value !== 'boolean') refuse(badType(field, 'boolean'));
-    if (kind === 'level' && !(typeof value === 'number' && Number.isSafeInteger(value) && value >= 0)) refuse(badType(field, 'unsigned-integer'));
+    if (kind === 'level' && !(typeof value === 'number' && Number.isSafeInteger(value) && value >= 0))
+      refuse(badType(field, 'unsigned-integer'));
     if (kind === 'format' && typeof value !== 'string') refuse(badType(field, 'string'));
     if (kind === 'format' && value !== 'default' && value !== 'ISO8601') refuse(`invalid argument for --log_format, got: ${String(value)}`);
     changes[name] = value;
@@ -84,7 +85,9 @@ export function changeLogModules(settings: LogSettings, wanted: Readonly<Record<
   for (const [name, level] of Object.entries(wanted)) {
     if (!isModule(name)) return refuse(`unknown log module '${name}', expected one of ${LOG_MODULES.join(', ')}`);
     if (level !== null && !isLevel(level))
-      return refuse(`invalid level for log module '${name}': expected one of ${LOG_LEVELS.join(', ')}, or null for that of the server, found ${JSON.stringify(level)}`);
+      return refuse(
+        `invalid level for log module '${name}': expected one of ${LOG_LEVELS.join(', ')}, or null for that of the server, found ${JSON.stringify(level)}`,
+      );
     changes.push([name, level ?? undefined]);
   }
   for (const [module, level] of changes) settings.setLevel(module, level);
