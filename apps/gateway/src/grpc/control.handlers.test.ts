@@ -33,6 +33,40 @@ describe('control', () => {
     expect((await t.call('modelConfig', { name: 'add_sub' })).config).toMatchObject({ name: 'add_sub', maxBatchSize: 8 });
   });
 
+  it('reads and changes the log settings', async () => {
+    const asMap = async (settings: Parameters<typeof t.call<'logSettings'>>[1]['settings'] = {}): Promise<Record<string, unknown>> => {
+      const answer = await t.call('logSettings', { settings });
+      return Object.fromEntries(Object.entries(answer.settings).map(([name, { parameterChoice }]) => [name, parameterChoice.value]));
+    };
+    const silent = { log_file: '', log_info: false, log_warning: false, log_error: false, log_verbose_level: 0, log_format: 'default' };
+    expect(await asMap()).toEqual(silent);
+    const changed = { ...silent, log_info: true, log_verbose_level: 1 };
+    expect(
+      await asMap({
+        log_info: { parameterChoice: { case: 'boolParam', value: true } },
+        log_verbose_level: { parameterChoice: { case: 'uint32Param', value: 1 } },
+      }),
+    ).toEqual(changed);
+    for (const [settings, code, details] of [
+      [
+        { log_verbose_level: { parameterChoice: { case: 'stringParam', value: '1' } } },
+        'INVALID_ARGUMENT',
+        "expect int32 for 'log_verbose_level'",
+      ],
+      [{ log_error: {} }, 'INVALID_ARGUMENT', "expect boolean for 'log_error'"],
+      [
+        { log_file: { parameterChoice: { case: 'stringParam', value: 'x' } } },
+        'UNIMPLEMENTED',
+        'log file location can not be updated through network protocol',
+      ],
+    ] as const)
+      expect(await failure(t.call('logSettings', { settings: settings as never }))).toMatchObject({ code: status[code], details });
+    expect(await asMap()).toEqual(changed);
+    const metadata = new Metadata();
+    metadata.set('x-forwarded-for', '10.0.0.7');
+    expect((await failure(t.call('logSettings', {}, metadata))).code).toBe(status.PERMISSION_DENIED);
+  });
+
   it('reports statistics', async () => {
     const all = await t.call('modelStatistics', {});
     expect(all.modelStats.map((s) => s.name)).toEqual(['add_sub', 'identity', 'repeat']);

@@ -62,6 +62,7 @@ describe('the size limit', () => {
     t.handler.onInfer = echo;
     const error = await failure(t.bytesCall('/inference.GRPCInferenceService/ModelInfer', Buffer.alloc(1_000_001)));
     expect(error).toMatchObject({ code: status.RESOURCE_EXHAUSTED, details: expect.stringMatching(/1000001.*1000000/) });
+    expect([...t.statistics.unknownModel.refusedByReason]).toEqual([['body_too_large', 1]]);
     expect((await t.call('modelInfer', addRequest())).modelName).toBe('add_sub');
   });
 

@@ -66,6 +66,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     maxConnections: limits.maxConnections,
     stallTimeoutS: limits.stallTimeoutS,
     budget: options.budget ?? new ByteBudget(limits.maxBufferedBytes, clock),
+    onRefused: (reason) => options.statistics.unknownModel.recordRefusal(reason),
   });
   const shutdown = new Shutdown();
   server.addService(definitionOf(GRPCInferenceService), inferenceService(options, access, shutdown));

@@ -44,6 +44,40 @@ describe('ModelInfer', () => {
     });
   });
 
+  it('says where the time went when the client asks for it', async () => {
+    const timings = { queueNs: 1_499, computeInputNs: 2_000, computeInferNs: 3_500_000, computeOutputNs: 499, batchRows: 6 };
+    t.handler.onInfer = ({ reply }) => reply({ ok: true, index: 0, final: true, outputs: [], timings });
+    const asked = (value: boolean): InferInit =>
+      addRequest({ parameters: { paceline_timings: { parameterChoice: { case: 'boolParam', value } } } });
+    const { parameters } = await t.call('modelInfer', asked(true));
+    expect(Object.fromEntries(Object.entries(parameters).map(([name, { parameterChoice }]) => [name, parameterChoice.value]))).toEqual({
+      queue_us: 1n,
+      compute_input_us: 2n,
+      compute_infer_us: 3500n,
+      compute_output_us: 0n,
+      batch_size: 6n,
+    });
+    expect((await t.call('modelInfer', asked(false))).parameters).toEqual({});
+    expect((await t.call('modelInfer', addRequest())).parameters).toEqual({});
+    const wrong = addRequest({ parameters: { paceline_timings: { parameterChoice: { case: 'int64Param', value: 1n } } } });
+    expect(await failure(t.call('modelInfer', wrong))).toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: "invalid value for parameter 'paceline_timings': expected true or false, found bigint",
+    });
+    expect(t.statistics.find('add_sub', '1')!.refusedByReason).toEqual(new Map([['parameter_invalid', 1]]));
+  });
+
+  it('counts what it refuses, by model where that is known', async () => {
+    await failure(t.call('modelInfer', { modelName: 'nosuch' }));
+    await failure(t.call('modelInfer', addRequest({ rawInputContents: [new Uint8Array(64)] })));
+    await failure(t.call('modelInfer', addRequest({ modelName: 'repeat' })));
+    await failure(t.bytesCall('/inference.GRPCInferenceService/ModelInfer', new Uint8Array([0xff])));
+    const { unknownModel } = t.statistics;
+    expect([unknownModel.received, unknownModel.refusedByReason.get('not_found')]).toEqual([2, 1]);
+    expect([...t.statistics.find('add_sub', '1')!.refusedByReason.keys()]).toEqual(['missing_input_data']);
+    expect([...t.statistics.find('repeat', '1')!.refusedByReason.keys()]).toEqual(['decoupled_model']);
+  });
+
   it('takes typed contents', async () => {
     t.handler.onInfer = echo;
     const reply = await t.call(

@@ -17,6 +17,8 @@ export interface StreamLimits {
   /** Without a byte of an unfinished message. */
   readonly stallTimeoutS: number;
   readonly budget: ByteBudget;
+  /** Told of each request that is turned away here, with a stable reason. */
+  readonly onRefused: (reason: string) => void;
 }
 
 /** Its highest stream id says "no new streams" and disowns none of those under way (RFC 9113, 6.8). */
@@ -113,12 +115,13 @@ class MessageMeter {
       this.#refuse(
         status.RESOURCE_EXHAUSTED,
         `request message of ${bytes} bytes exceeds the maximum allowed input size of ${maxMessageBytes} bytes. Use --http-max-input-size to increase the limit.`,
+        'body_too_large',
       );
       return false;
     }
     if (!budget.reserve(bytes)) {
       const error = budget.refusal(bytes);
-      this.#refuse(ERROR_CODES[error.code], error.message, error);
+      this.#refuse(ERROR_CODES[error.code], error.message, error.reason, error);
       return false;
     }
     if (this.#reservedBytes === 0) this.stream.once('close', () => this.#release());
@@ -142,13 +145,15 @@ class MessageMeter {
     this.#refuse(
       status.DEADLINE_EXCEEDED,
       `request message is incomplete: nothing of its last ${this.#leftBytes} bytes came in ${this.limits.stallTimeoutS} s (--http-stall-timeout-secs)`,
+      'body_stalled',
     );
   };
 
   /** Answers in the library's place, which sees a stream that has closed. */
-  #refuse(code: number, text: string, error?: ServingError): void {
+  #refuse(code: number, text: string, reason: string, error?: ServingError): void {
     const { stream } = this;
     if (stream.destroyed || stream.closed || stream.headersSent) return;
+    this.limits.onRefused(reason);
     const trailers = { 'grpc-status': code, 'grpc-message': encodeURI(text), ...(error && retryTrailers(error)) };
     stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto', ...trailers }, { endStream: true });
     stream.close(constants.NGHTTP2_NO_ERROR);

@@ -85,6 +85,7 @@ export class GrpcHarness {
   readonly loads: [string, Readonly<Record<string, LoadParameter>>][] = [];
   readonly unloads: [string, boolean][] = [];
   readonly log = createLog(SILENT);
+  readonly statistics = new StatisticsRegistry();
   readonly server = createGrpcServer({
     catalog: { ...catalog, isHealthy: () => this.healthy },
     control: {
@@ -95,7 +96,7 @@ export class GrpcHarness {
       load: async (name, parameters) => void this.loads.push([name, parameters]),
       unload: async (name, { unloadDependents }) => void this.unloads.push([name, unloadDependents]),
     },
-    statistics: new StatisticsRegistry(),
+    statistics: this.statistics,
     inferHandler: this.handler,
     info: { name: 'paceline', version: '1.2.3', extensions: ['statistics'], isLive: () => true, isReady: () => this.ready },
     limits: { maxRequestBytes: 1_000_000 },

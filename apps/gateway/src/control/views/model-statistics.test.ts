@@ -34,6 +34,19 @@ describe('model statistics', () => {
     );
   });
 
+  it('say what the instances of a model take, once somebody has looked', () => {
+    const statistics = new StatisticsRegistry();
+    statistics.instanceMemory = () => [
+      { model: 'a', version: '1', instance: 'a_0_0', residentBytes: 4096.4 },
+      { model: 'a', version: '1', instance: 'a_0_1', residentBytes: 8192 },
+      { model: 'a', version: '2', instance: 'a_0_0', residentBytes: 1 },
+    ];
+    expect(modelStatistics(catalog, statistics, '', '').map(({ name, memory_usage }) => [name, memory_usage])).toEqual([
+      ['a', [{ type: 'CPU', id: 0, byte_size: 12288 }]],
+      ['b', []],
+    ]);
+  });
+
   it('are whole numbers, batches by size', () => {
     const statistics = new StatisticsRegistry();
     const s = statistics.forVersion('a', '1');
