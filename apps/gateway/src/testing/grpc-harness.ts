@@ -5,7 +5,10 @@ import { FakeClock } from '@paceline/clock/testing';
 import type { InferRequest, LoadParameter, ReplyFrame } from '@paceline/protocol';
 import { GRPCInferenceService, type ModelInferRequestSchema } from '@paceline/protocol/grpc';
 import { createLog, SILENT, StatisticsRegistry } from '@paceline/telemetry';
+import type { GatewayLimits } from '../control/gateway.options.js';
 import { createGrpcServer } from '../grpc/grpc.server.js';
+import { ByteBudget } from '../infer/byte-budget.js';
+import type { TimeLimit } from '../infer/time-limit.js';
 import type { InferHandler } from '../infer/infer-service.js';
 import { catalogOf, fakeModel, okFrame } from './fake-lane.js';
 
@@ -32,7 +35,10 @@ export class HeldHandler implements InferHandler {
   onInfer: ((held: Held) => void) | undefined;
   onCancel: (() => void) | undefined;
 
-  infer(request: InferRequest, onReply: (frame: ReplyFrame) => void): ReturnType<InferHandler['infer']> {
+  onLimit: ((limit: TimeLimit | undefined) => void) | undefined;
+
+  infer(request: InferRequest, onReply: (frame: ReplyFrame) => void, limit?: TimeLimit): ReturnType<InferHandler['infer']> {
+    this.onLimit?.(limit);
     const held: Held = { request, reply: onReply, cancelled: false };
     this.held.push(held);
     queueMicrotask(() => this.onInfer?.(held));
@@ -86,7 +92,9 @@ export class GrpcHarness {
   readonly unloads: [string, boolean][] = [];
   readonly log = createLog(SILENT);
   readonly statistics = new StatisticsRegistry();
+  readonly budget = new ByteBudget(this.limits.maxBufferedBytes ?? 1e9, this.clock);
   readonly server = createGrpcServer({
+    budget: this.budget,
     catalog: { ...catalog, isHealthy: () => this.healthy },
     control: {
       index: () => [
@@ -99,7 +107,7 @@ export class GrpcHarness {
     statistics: this.statistics,
     inferHandler: this.handler,
     info: { name: 'paceline', version: '1.2.3', extensions: ['statistics'], isLive: () => true, isReady: () => this.ready },
-    limits: { maxRequestBytes: 1_000_000 },
+    limits: { maxRequestBytes: 1_000_000, ...this.limits },
     logger: this.log.logger,
     logSettings: this.log.settings,
     clock: this.clock,
@@ -107,6 +115,8 @@ export class GrpcHarness {
 
   client: Client;
   address: string;
+
+  constructor(private readonly limits: Partial<GatewayLimits> = {}) {}
 
   async start(): Promise<void> {
     this.address = `127.0.0.1:${await this.server.listen('127.0.0.1:0')}`;
@@ -138,9 +148,10 @@ export class GrpcHarness {
     name: K,
     init: MessageInitShape<Methods[K]['input']>,
     metadata?: Metadata,
+    options?: CallOptions,
   ): Promise<MessageShape<Methods[K]['output']>> {
     const method = GRPCInferenceService.method[name] as { input: DescMessage; output: DescMessage; name: string };
     const message = toBinary(method.input, create(method.input, init as never));
-    return fromBinary(method.output, await this.bytesCall(`/inference.GRPCInferenceService/${method.name}`, message, metadata)) as never;
+    return fromBinary(method.output, await this.bytesCall(`/inference.GRPCInferenceService/${method.name}`, message, metadata, options)) as never;
   }
 }
