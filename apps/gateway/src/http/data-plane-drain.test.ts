@@ -64,10 +64,8 @@ describe('a data plane that drains', () => {
     drain();
     client.send(Buffer.concat([chunked(1), chunked(2), chunked(3)]));
     for (let i = 0; i < 2; i++) expect(await next(client)).toEqual([503, 'keep-alive']);
-    expect((await client.response()).status).toBe(503);
-    const closing = plane.server.plane.close(60_000);
+    expect(await next(client)).toEqual([503, 'close']);
     await client.closed();
-    expect(await closing).toBe(0);
   });
 
   test('a body that is under way when it begins is still read and refused', async () => {

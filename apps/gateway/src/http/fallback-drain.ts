@@ -24,9 +24,6 @@ export class FallbackDrain {
     const before = this.#newest.get(socket);
     if (before !== undefined && !before.headersSent) before.shouldKeepAlive = true;
     this.#newest.set(socket, response);
-    // Requests that came in the same piece are announced before this runs.
-    setImmediate(() => {
-      if (this.#newest.get(socket) === response && !response.headersSent) response.shouldKeepAlive = false;
-    });
+    response.shouldKeepAlive = false;
   }
 }
