@@ -29,8 +29,9 @@ export interface DrainTimes {
 
 /** How often the end of the last connection is looked for. */
 const LOOK_MS = 10;
-/** How long closing may take once the requests are answered or given up. */
+/** How long closing may take once the requests are answered, and once they are given up. */
 const CLOSE_MS = 5000;
+const GIVE_UP_MS = 1000;
 
 /** @returns requests and connections that were dropped because the time was over */
 export async function drain(server: Draining, { limitMs, delayMs, lameDuckMs }: DrainTimes, clock: Clock): Promise<number> {
@@ -56,7 +57,7 @@ export async function drain(server: Draining, { limitMs, delayMs, lameDuckMs }: 
   const graceMs = dropped > 0 ? 0 : leftMs();
   let cut = 0;
   await within(
-    graceMs + CLOSE_MS,
+    dropped > 0 ? GIVE_UP_MS : graceMs + CLOSE_MS,
     server.close(graceMs).then((count) => (cut = count)),
   );
   return Math.max(dropped, cut);
