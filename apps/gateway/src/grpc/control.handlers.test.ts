@@ -60,7 +60,7 @@ describe('control', () => {
         'log file location can not be updated through network protocol',
       ],
     ] as const)
-      expect(await failure(t.call('logSettings', { settings: settings as never }))).toMatchObject({ code: status[code], details });
+      expect(await failure(t.call('logSettings', { settings }))).toMatchObject({ code: status[code], details });
     expect(await asMap()).toEqual(changed);
     const metadata = new Metadata();
     metadata.set('x-forwarded-for', '10.0.0.7');

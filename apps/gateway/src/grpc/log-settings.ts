@@ -9,14 +9,9 @@ const TYPE_NAMES = { boolean: 'boolean', 'unsigned-integer': 'int32', string: 's
 type Setting = NonNullable<MessageInitShape<typeof LogSettingsResponseSchema>['settings']>[string];
 
 function toSetting(value: boolean | number | string): Setting {
-  switch (typeof value) {
-    case 'boolean':
-      return { parameterChoice: { case: 'boolParam', value } };
-    case 'number':
-      return { parameterChoice: { case: 'uint32Param', value } };
-    case 'string':
-      return { parameterChoice: { case: 'stringParam', value } };
-  }
+  if (typeof value === 'boolean') return { parameterChoice: { case: 'boolParam', value } };
+  if (typeof value === 'number') return { parameterChoice: { case: 'uint32Param', value } };
+  return { parameterChoice: { case: 'stringParam', value } };
 }
 
 /** Changes what the request names, nothing where it names nothing. @throws ServingError as {@link changeLogSettings} */

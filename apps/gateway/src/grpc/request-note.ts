@@ -3,7 +3,7 @@
  * knows how far the request has come, so that whoever answers says only how.
  */
 import type { Metadata } from '@grpc/grpc-js';
-import { ERROR_CODES, ServingError, type ReplyFrame, type ServedModel, type WireInferRequest } from '@paceline/protocol';
+import { ERROR_CODES, type ReplyFrame, type ServedModel, type ServingError, type WireInferRequest } from '@paceline/protocol';
 import type { StatisticsRegistry } from '@paceline/telemetry';
 import type { AccessLog } from '../access-log/access-log.js';
 import { AccessRecord, CLIENT_LEFT } from '../access-log/access-record.js';

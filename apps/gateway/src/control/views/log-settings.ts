@@ -28,13 +28,11 @@ export function logSettingsView({ file, switches }: LogSettings): LogSettingsVie
 
 type Field = Exclude<keyof LogSettingsView, 'log_file'>;
 
-const FIELDS: Readonly<Record<Field, { readonly name: keyof LogSwitches; readonly kind: 'boolean' | 'level' | 'format' }>> = {
-  log_info: { name: 'info', kind: 'boolean' },
-  log_warning: { name: 'warning', kind: 'boolean' },
-  log_error: { name: 'error', kind: 'boolean' },
-  log_verbose_level: { name: 'verbose', kind: 'level' },
-  log_format: { name: 'format', kind: 'format' },
-};
+const SWITCHES = [
+  ['log_info', 'info'],
+  ['log_warning', 'warning'],
+  ['log_error', 'error'],
+] as const;
 
 const refuse = (message: string): never => {
   throw new ServingError('INVALID_ARGUMENT', message, { reason: 'invalid_log_setting' });
@@ -52,18 +50,19 @@ export function changeLogSettings(
   if (wanted['log_file'] !== undefined) {
     throw new ServingError('UNIMPLEMENTED', 'log file location can not be updated through network protocol', { reason: 'log_file_fixed' });
   }
-  const changes: Record<string, unknown> = {};
-  for (const [field, { name, kind }] of Object.entries(FIELDS) as [Field, (typeof FIELDS)[Field]][]) {
+  const changes: { -readonly [Name in keyof LogSwitches]?: LogSwitches[Name] } = {};
+  for (const [field, name] of SWITCHES) {
     const value = wanted[field];
-    if (value === undefined) continue;
-    if (kind === 'boolean' && typeof value !== 'boolean') refuse(badType(field, 'boolean'));
-    if (kind === 'level' && !(typeof value === 'number' && Number.isSafeInteger(value) && value >= 0))
-      refuse(badType(field, 'unsigned-integer'));
-    if (kind === 'format' && typeof value !== 'string') refuse(badType(field, 'string'));
-    if (kind === 'format' && value !== 'default' && value !== 'ISO8601') refuse(`invalid argument for --log_format, got: ${String(value)}`);
-    changes[name] = value;
+    if (typeof value === 'boolean') changes[name] = value;
+    else if (value !== undefined) refuse(badType(field, 'boolean'));
   }
-  settings.change(changes as Partial<LogSwitches>);
+  const { log_verbose_level: level, log_format: format } = wanted;
+  if (typeof level === 'number' && Number.isSafeInteger(level) && level >= 0) changes.verbose = level;
+  else if (level !== undefined) refuse(badType('log_verbose_level', 'unsigned-integer'));
+  if (format === 'default' || format === 'ISO8601') changes.format = format;
+  else if (typeof format === 'string') refuse(`invalid argument for --log_format, got: ${format}`);
+  else if (format !== undefined) refuse(badType('log_format', 'string'));
+  settings.change(changes);
 }
 
 /** Levels of modules; null = as the rest of the server. Paceline's own. */
