@@ -8,6 +8,7 @@ const policy = {
   maxRows: 64,
   preferredRows: [],
   maxQueueDelayUs: 0,
+  objectiveUs: 0,
   preserveOrdering: false,
   levels: 3,
   defaultLevel: 2,
@@ -18,8 +19,8 @@ const policy = {
 const BUSY = { idle: 0, stageable: 0 };
 const IDLE = { idle: 1, stageable: 0 };
 
-function run(name, { standing, shapes, delayUs, rounds }) {
-  const batcher = new DynamicBatcher({ ...policy, maxQueueDelayUs: delayUs });
+function run(name, { standing, shapes, delayUs, objectiveUs = 0, rounds }) {
+  const batcher = new DynamicBatcher({ ...policy, maxQueueDelayUs: delayUs, objectiveUs });
   const keys = Array.from({ length: shapes }, (_, i) => `shape-${i}`);
   const requests = Array.from({ length: 4096 }, (_, i) => ({
     rows: 1,
@@ -27,6 +28,10 @@ function run(name, { standing, shapes, delayUs, rounds }) {
     timeoutUs: i % 5 ? 0 : 5_000_000 + ((i * 7919) % 1000) * 1000,
     shapeKey: keys[i % shapes],
   }));
+  if (objectiveUs > 0)
+    for (const key of keys)
+      for (const rows of [1, 2, 4, 8, 16, 32, 64])
+        for (let i = 0; i < 32; i++) batcher.completed(key, rows, 5 + rows / 10 + (i % 3), rows, 0);
   let now = 0;
   for (let i = 0; i < standing; i++) batcher.enqueue(requests[i % 4096], now++);
   const drain = () => {
@@ -53,3 +58,5 @@ run('8 shapes, drained every 64', { standing: 0, shapes: 8, delayUs: 0, rounds: 
 run('one shape, 10,000 waiting', { standing: 10_000, shapes: 1, delayUs: 0, rounds: 1_000_000 });
 run('8 shapes, 10,000 waiting', { standing: 10_000, shapes: 8, delayUs: 0, rounds: 1_000_000 });
 run('8 shapes, 10,000 waiting, queue delay', { standing: 10_000, shapes: 8, delayUs: 1000, rounds: 1_000_000 });
+run('one shape, drained every 64, objective', { standing: 0, shapes: 1, delayUs: 0, objectiveUs: 1e6, rounds: 2_000_000 });
+run('8 shapes, 10,000 waiting, objective', { standing: 10_000, shapes: 8, delayUs: 0, objectiveUs: 1e6, rounds: 1_000_000 });

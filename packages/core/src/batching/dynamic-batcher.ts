@@ -259,7 +259,7 @@ export class DynamicBatcher {
     this.#room.due.refresh(group);
     this.#heldSinceUs = -1;
     // With several instances the one that was given work last is a guess: the others are free before.
-    if (!staged) this.#freeUs = nowUs + (group.profile.likelyUs(this.#formed.rows) ?? 0) / this.#live;
+    if (!staged) this.#freeUs = nowUs + (group.profile.meanUs(this.#formed.rows) ?? 0) / this.#live;
     return { kind: 'dispatch', handles, rows: this.#formed.rows, reason, staged, ...this.#departed };
   }
 }

@@ -74,6 +74,7 @@ export class LatencySpread {
   #worstRatio = 1;
   #spread = 1;
   #medianRatio = 1;
+  #meanRatio = 1;
 
   /** Whether enough runs were seen to plan with. */
   get known(): boolean {
@@ -90,7 +91,12 @@ export class LatencySpread {
     return Math.max(1, this.#worstRatio, this.#sizes[classOf(rows)]?.worstRatio ?? 1);
   }
 
-  /** The median run, as a multiple of the typical time: that is a lower quartile. */
+  /** The mean run, as a multiple of the typical time. */
+  get meanRatio(): number {
+    return this.#meanRatio;
+  }
+
+  /** The median run, as a multiple of the typical time: that is the mean of the faster half. */
   get medianRatio(): number {
     return this.#medianRatio;
   }
@@ -121,6 +127,7 @@ export class LatencySpread {
       this.#worstRatio = Math.max(this.#worstRatio, this.#ratios[(this.#next - back + SPREAD_RUNS) % SPREAD_RUNS] as number);
     }
     const sorted = this.#ratios.slice(0, this.#count).sort();
+    this.#meanRatio = sorted.reduce((sum, r) => sum + r, 0) / this.#count;
     this.#medianRatio = sorted[this.#count >> 1] as number;
     this.#spread = (sorted[Math.floor(0.99 * (this.#count - 1))] as number) / this.#medianRatio;
   }

@@ -96,9 +96,12 @@ export class Objective {
     const goodUs = profile.likelyUs(goodRows) ?? 0;
     let given = 0;
     let rows = waitingRows;
+    let fitsAtOnce = 0;
     for (const head of heads) {
+      const slackUs = head.arrivedUs + this.budgetUs - nowUs;
       const neededUs = rows >= goodRows ? goodUs : (profile.likelyUs(rows) ?? 0);
-      if (head.arrivedUs + this.budgetUs - nowUs >= neededUs) return given;
+      if (slackUs >= neededUs) return Math.min(fullRows, rows) > fitsAtOnce ? given : 0;
+      if (given === 0) fitsAtOnce = this.rowsWithin(slackUs, profile, Math.min(fullRows, rows));
       given += 1;
       rows -= head.rows;
     }
@@ -111,7 +114,7 @@ export class Objective {
    * @param freeUs when an instance is free
    */
   answeredUs(profile: BatchProfile, aheadRows: number, fullRows: number, live: number, freeUs: number): number {
-    const fullUs = profile.likelyUs(fullRows) as number;
+    const fullUs = profile.meanUs(fullRows) as number;
     const batches = Math.floor(aheadRows / fullRows);
     const ownRows = batches === 0 ? aheadRows + 1 : fullRows;
     return freeUs + (batches * fullUs) / live + (profile.likelyUs(ownRows) as number);

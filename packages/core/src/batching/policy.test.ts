@@ -37,6 +37,29 @@ describe('batchPolicyOf', () => {
     expect([0, 1, 3, 4].map((asked) => levelOf(p, asked))).toEqual([2, 1, 3, 2]);
   });
 
+  test('a latency objective takes the place of preferred sizes and delay', () => {
+    const p = batchPolicyOf(
+      create(ModelConfigSchema, {
+        maxBatchSize: 8,
+        parameters: { latency_objective_ms: { stringValue: '12.5' } },
+        schedulingChoice: { case: 'dynamicBatching', value: { preferredBatchSize: [4], maxQueueDelayMicroseconds: 500n } },
+      }),
+    );
+    expect(p).toMatchObject({ batching: true, objectiveUs: 12_500, preferredRows: [], maxQueueDelayUs: 0 });
+    expect(batchPolicyOf(config(8, {})).objectiveUs).toBe(0);
+  });
+
+  test.each([
+    ['true', false],
+    ['false', true],
+  ])('batch_invariant %s: requests may share a batch is %s', (stringValue, batching) => {
+    const dynamic = { case: 'dynamicBatching', value: {} } as const;
+    const p = batchPolicyOf(
+      create(ModelConfigSchema, { maxBatchSize: 8, parameters: { batch_invariant: { stringValue } }, schedulingChoice: dynamic }),
+    );
+    expect(p).toMatchObject({ batching, maxRows: 8 });
+  });
+
   test('no queue is endless', () => {
     expect(batchPolicyOf(config(8)).defaultQueue.maxQueueSize).toBe(DEFAULT_MAX_QUEUE_SIZE);
     expect(batchPolicyOf(config(8, {}), 5).queueTimeoutUs).toBe(5);

@@ -105,8 +105,9 @@ describe('the learned peak', () => {
     expect(profile.limit(64)).toBe(16);
   });
 
-  test('a cost proportional to the rows gains nothing from large batches, so the small ones win', () => {
-    expect([8, 16]).toContain(saturate(LINEAR, 1, 400).profile.peakRows);
+  test('a cost proportional to the rows gains nothing from large batches, so as a rule the small ones win', () => {
+    const peaks = Array.from({ length: 20 }, (_, seed) => saturate(LINEAR, seed, 400).profile.peakRows ?? 64);
+    expect(peaks.filter((rows) => rows === 8 || rows === 16).length).toBeGreaterThanOrEqual(12);
   });
 
   test('cuts nothing before it was measured', () => {
@@ -147,17 +148,17 @@ describe('the learned peak', () => {
 });
 
 describe('expected times', () => {
-  test('between measured sizes are interpolated, the worst is the worst of the last 16', () => {
+  test('between measured sizes are interpolated, the worst is the worst of the last 32', () => {
     const profile = new BatchProfile(64);
-    for (let i = 0; i < 16; i++) {
+    for (let i = 0; i < 32; i++) {
       profile.record(8, 2000 + i);
       profile.record(32, 5000);
     }
     expect(profile.expectedUs(32)).toBeCloseTo(5000);
     expect(profile.expectedUs(16)).toBeGreaterThan(2500);
     expect(profile.expectedUs(16)).toBeLessThan(3500);
-    expect(profile.worstUs(8)).toBeCloseTo(2015);
-    for (let i = 0; i < 16; i++) profile.record(8, 1000);
+    expect(profile.worstUs(8)).toBeCloseTo(2031);
+    for (let i = 0; i < 32; i++) profile.record(8, 1000);
     expect(profile.worstUs(8)).toBeCloseTo(1000);
   });
 });

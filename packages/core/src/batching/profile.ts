@@ -1,19 +1,19 @@
 /**
  * What a model's batches of each size were measured to cost, and from it the *peak*: the number of rows beyond which a
  * bigger batch no longer brings more rows a second. Sizes are kept in half-octave classes (1, 2, 3, 4, 6, 8, 12, ...), the
- * last 16 runs of each. Throughput decisions take the lower quartile (neighbours on the machine only ever add time),
+ * last 32 runs of each. Throughput decisions take the faster half of them (neighbours on the machine only ever add time),
  * latency decisions the worst run.
  *
  * How the peak is found: nothing is cut before it was measured, so a new model batches as its configuration says. Once
  * the largest size seen has three runs (one, if that was hopeless), each power of two below it, down to 8, is tried for as
  * many: rates are not unimodal in practice. Below 8 only when 8 is clearly better than the largest size.
- * Every 200 runs a neighbour of the peak is tried again. Batches of a model whose maximum is 8 or less are cut
+ * Every 200 runs a neighbour of the peak is tried again, the larger one every 8 while enough work waits for it. Batches of a model whose maximum is 8 or less are cut
  * only when ordinary traffic has shown smaller ones to be clearly better.
  */
 import { CostLine, LatencySpread, type SizeReading } from './latency.js';
 import { classOf } from './size-class.js';
 
-const KEPT_RUNS = 16;
+const KEPT_RUNS = 32;
 /** Runs a size must have before it is compared. */
 const ENOUGH_RUNS = 3;
 /** ... or fewer, when it is at once so many times as slow a row as a smaller size that more runs would not save it. */
@@ -27,6 +27,8 @@ const CLEAR_GAIN = 0.1;
 const CLEAR_RUNS = 8;
 const FIRST_RUNS = 2;
 const REEXPLORE_RUNS = 200;
+/** ... upwards sooner while there is work for it: cutting too small is a mistake that a backlog makes worse. */
+const REEXPLORE_UP_RUNS = 8;
 /** What a batch costs beside its execution (decision, messages, bookkeeping), microseconds. */
 const BATCH_OVERHEAD_US = 150;
 
@@ -38,7 +40,7 @@ interface SizeClass {
   meanRows: number;
   count: number;
   next: number;
-  /** Lower quartile of `runs`, microseconds per row. */
+  /** Mean of the faster half of `runs`, microseconds per row. */
   typical: number;
   worst: number;
 }
@@ -60,6 +62,7 @@ export class BatchProfile {
   #runs = 0;
   #explored = 0;
   #exploreUp = false;
+  #exploredAbove = 0;
   readonly #spread = new LatencySpread();
   readonly #line = new CostLine();
 
@@ -97,13 +100,15 @@ export class BatchProfile {
     size.next = (size.next + 1) % KEPT_RUNS;
     if (size.count < KEPT_RUNS) size.count += 1;
     const sorted = size.runs.slice(0, size.count).sort();
-    size.typical = sorted[size.count >> 2] as number;
+    const half = (size.count + 1) >> 1;
+    size.typical = sorted.slice(0, half).reduce((sum, n) => sum + n, 0) / half;
     size.worst = sorted[size.count - 1] as number;
     size.meanRows = size.rows.reduce((sum, n) => sum + n, 0) / size.count;
     this.#runs += 1;
     this.#line.record(rows, us);
     this.#spread.record(rows, us, this.expectedUs(rows) as number);
     const peak = this.#ladder[this.#peak];
+    if (peak && index > peak.index) this.#exploredAbove = this.#runs;
     if (peak && peak.index !== index && this.#ladder.some((rung) => rung.index === index)) {
       this.#explored = this.#runs;
       this.#exploreUp = index < peak.index;
@@ -121,6 +126,8 @@ export class BatchProfile {
     const unexplored = this.#unexplored(available);
     if (unexplored) return unexplored.rows;
     if (this.#peak === this.#top) return this.maxRows;
+    const above = this.#ladder[this.#peak + 1] as Rung;
+    if (available >= above.rows && this.#count(above) > 0 && this.#runs - this.#exploredAbove >= REEXPLORE_UP_RUNS) return above.rows;
     if (this.#runs - this.#explored >= REEXPLORE_RUNS) {
       const upper = this.#ladder[this.#peak + 1] as Rung;
       const lower = this.#ladder[this.#peak - 1];
@@ -164,13 +171,19 @@ export class BatchProfile {
     return us === undefined ? undefined : us * this.#spread.worstRatio(rows);
   }
 
+  /** The mean time of a batch of `rows`, microseconds: for sums over several. Undefined while nothing was measured. */
+  meanUs(rows: number): number | undefined {
+    const us = this.expectedUs(rows);
+    return us === undefined ? undefined : us * this.#spread.meanRatio;
+  }
+
   /**
-   * What most batches of `rows` take at most, microseconds, halfway between the median and the worst: to judge what is too
-   * late. Judged by the worst, requests would be refused that as a rule make it. Undefined while that is unknown.
+   * What most batches of `rows` take at most, microseconds, a third of the way from the median to the worst: to judge what
+   * is too late. Judged by the worst, requests would be refused that as a rule make it. Undefined while that is unknown.
    */
   likelyUs(rows: number): number | undefined {
     const us = this.#spread.known ? this.expectedUs(rows) : undefined;
-    return us === undefined ? undefined : (us * (this.#spread.medianRatio + this.#spread.worstRatio(rows))) / 2;
+    return us === undefined ? undefined : (us * (2 * this.#spread.medianRatio + this.#spread.worstRatio(rows))) / 3;
   }
 
   /** Whether the runs of one size take so nearly the same time that a start may be planned to the last moment. */

@@ -1,0 +1,60 @@
+/** Paceline's own parameters of a model: values that say nothing are refused, what they replace is named. */
+import { create } from '@bufbuild/protobuf';
+import { describe, expect, test } from '@jest/globals';
+import { ModelConfigSchema, type ModelConfig } from '@paceline/protocol/model-config';
+import { IssueList } from './issue.js';
+import { checkParameters, latencyObjectiveUs } from './parameters.js';
+
+function config(
+  parameters: Readonly<Record<string, string>>,
+  dynamic: { preferredBatchSize?: number[]; maxQueueDelayMicroseconds?: bigint } = {},
+): ModelConfig {
+  return create(ModelConfigSchema, {
+    name: 'm',
+    maxBatchSize: 8,
+    parameters: Object.fromEntries(Object.entries(parameters).map(([key, stringValue]) => [key, { stringValue }])),
+    schedulingChoice: { case: 'dynamicBatching', value: dynamic },
+  });
+}
+
+function check(c: ModelConfig): { issues: string[]; warnings: string[] } {
+  const issues = new IssueList();
+  const warnings = checkParameters(c, issues);
+  return { issues: issues.issues.map(({ path, message }) => `${path}: ${message}`), warnings: warnings.map(({ path }) => path) };
+}
+
+describe('latency_objective_ms', () => {
+  test.each([
+    ['40', 40_000],
+    [' 0.5 ', 500],
+    ['3600000', 3_600_000_000],
+  ])('%j is %i us', (text, us) => {
+    const c = config({ latency_objective_ms: text });
+    expect(latencyObjectiveUs(c)).toBe(us);
+    expect(check(c)).toEqual({ issues: [], warnings: [] });
+  });
+
+  test.each(['', '0', '-5', '40ms', '1e3', 'NaN', '3600001'])('%j is refused, with what was expected and found', (text) => {
+    const c = config({ latency_objective_ms: text });
+    expect(latencyObjectiveUs(c)).toBeUndefined();
+    expect(check(c).issues).toEqual([
+      `parameters["latency_objective_ms"]: parameter 'latency_objective_ms' of model 'm' must be a number of milliseconds above 0 and at most 3600000, got '${text}'`,
+    ]);
+  });
+
+  test('says which fields it replaces', () => {
+    const c = config({ latency_objective_ms: '40' }, { preferredBatchSize: [4, 8], maxQueueDelayMicroseconds: 100n });
+    expect(check(c).warnings).toEqual(['dynamic_batching.max_queue_delay_microseconds', 'dynamic_batching.preferred_batch_size']);
+    expect(check(config({ latency_objective_ms: '40' }, { preferredBatchSize: [8] })).warnings).toEqual([]);
+    expect(check(config({}, { preferredBatchSize: [4] })).warnings).toEqual([]);
+  });
+});
+
+describe('batch_invariant', () => {
+  test('is true or false', () => {
+    expect(check(config({ batch_invariant: 'true' })).issues).toEqual([]);
+    expect(check(config({ batch_invariant: 'yes' })).issues).toEqual([
+      `parameters["batch_invariant"]: parameter 'batch_invariant' of model 'm' must be 'true' or 'false', got 'yes'`,
+    ]);
+  });
+});
