@@ -23,4 +23,6 @@ export interface ModelFileDescription {
   readonly opsets: Readonly<Record<string, number>>;
   readonly producer: string;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Types of the operators it is made of, nested graphs and functions included, without duplicates. */
+  readonly operators: readonly string[];
 }

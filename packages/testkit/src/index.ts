@@ -12,6 +12,7 @@ export {
 } from './onnx/encode.js';
 export {
   addSubModel,
+  dynamicInt8Model,
   gatherModel,
   identityModel,
   matmulModel,

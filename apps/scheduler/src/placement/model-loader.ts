@@ -128,7 +128,7 @@ export class ModelLoader {
 
   /** Makes a started version the one that answers. @returns what answered before */
   #route(model: SourceModel, { version, generation, report, loadMs }: Started, files: HeldFiles): ServingVersion | undefined {
-    const { config, inputs, outputs, labels, fingerprint } = version;
+    const { config, inputs, outputs, labels, fingerprint, remarks = [] } = version;
     const served: ServedModel = {
       name: model.name,
       version: version.version,
@@ -148,14 +148,14 @@ export class ModelLoader {
     this.ports.lanes.open({ model: model.name, version: version.version, generation, config, inputs, instances });
     this.records.setServing(model.name, version.version, { served, generation, fingerprint, instances: new Set(instances), files });
     record.state = 'READY';
-    record.reason = '';
+    record.reason = remarks.join('; ');
     if (this.ports.statistics) this.ports.statistics.forVersion(model.name, version.version).loadDurationMs = loadMs;
     this.emit({
       model: model.name,
       version: version.version,
       state: 'READY',
       reason: '',
-      warnings: [...model.warnings, ...report.warnings],
+      warnings: [...model.warnings, ...remarks, ...report.warnings],
       instances: report.instances,
       loadMs,
       ...(report.warmup === undefined ? {} : { warmup: report.warmup }),

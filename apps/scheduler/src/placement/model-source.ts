@@ -20,6 +20,8 @@ export type SourceVersion = {
       readonly outputs: readonly TensorSpec[];
       readonly labels: ReadonlyMap<string, readonly string[]>;
       readonly warmup: readonly WarmupSample[];
+      /** What a user of this version should know; shown beside its state. */
+      readonly remarks?: readonly string[];
     }
   | { readonly ok: false; readonly error: ServingError }
 );

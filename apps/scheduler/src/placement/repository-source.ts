@@ -142,6 +142,8 @@ export class RepositoryModelSource implements ModelSource {
         errors.push(plainFinding(`at least one version must be available under the version policy of model '${name}'`));
       }
       for (const version of versions) if (!version.ok) errors.push(...findingsOfError(version.error));
+      const remarks = new Set(versions.flatMap((version) => (version.ok ? (version.remarks ?? []) : [])));
+      for (const remark of remarks) warnings.push(plainFinding(remark));
       return { errors, warnings, configs: versions.flatMap((version) => (version.ok ? [version.config] : [])), locate };
     } catch (thrown) {
       return { errors: findingsOfError(thrown), warnings: [], configs: [], locate };
@@ -203,7 +205,8 @@ export class RepositoryModelSource implements ModelSource {
       const { config, inputs, outputs } = finished;
       const labels = await readLabels(repository, model, config);
       const warmup = await readWarmup(repository, model, finished.warmup);
-      return { version, fingerprint, ok: true, modelPath, labels, config, inputs, outputs, warmup };
+      const remarks = finished.warnings.map((warning) => formatFinding(findingOf(warning, written.text)));
+      return { version, fingerprint, ok: true, modelPath, labels, config, inputs, outputs, warmup, remarks };
     } catch (error) {
       return { version, fingerprint, ok: false, error: toServingError(error) };
     }

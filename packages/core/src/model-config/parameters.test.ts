@@ -1,9 +1,10 @@
 /** Paceline's own parameters of a model: values that say nothing are refused, what they replace is named. */
 import { create } from '@bufbuild/protobuf';
 import { describe, expect, test } from '@jest/globals';
+import type { ModelFileDescription } from '@paceline/protocol';
 import { ModelConfigSchema, type ModelConfig } from '@paceline/protocol/model-config';
 import { IssueList } from './issue.js';
-import { checkParameters, latencyObjectiveUs } from './parameters.js';
+import { checkBatchDependence, checkParameters, latencyObjectiveUs } from './parameters.js';
 
 function config(
   parameters: Readonly<Record<string, string>>,
@@ -51,6 +52,25 @@ describe('latency_objective_ms', () => {
 });
 
 describe('batch_invariant', () => {
+  const file: ModelFileDescription = {
+    inputs: [],
+    outputs: [],
+    irVersion: 8,
+    opsets: {},
+    producer: '',
+    metadata: {},
+    operators: ['DynamicQuantizeLinear', 'MatMulInteger'],
+  };
+
+  test('a model that quantises over the batch is reported unless it is set, or nothing is batched', () => {
+    const [warning] = checkBatchDependence(config({}), file);
+    expect(warning?.path).toBe('dynamic_batching');
+    expect(warning?.message).toContain("model 'm' quantises activations over the whole batch (DynamicQuantizeLinear)");
+    expect(checkBatchDependence(config({ batch_invariant: 'true' }), file)).toEqual([]);
+    expect(checkBatchDependence(config({}), { ...file, operators: ['QuantizeLinear', 'MatMul'] })).toEqual([]);
+    expect(checkBatchDependence(create(ModelConfigSchema, { name: 'm', maxBatchSize: 8 }), file)).toEqual([]);
+  });
+
   test('is true or false', () => {
     expect(check(config({ batch_invariant: 'true' })).issues).toEqual([]);
     expect(check(config({ batch_invariant: 'yes' })).issues).toEqual([

@@ -1,4 +1,5 @@
 /** Paceline's own keys among the parameters of a model: what they may say, and what they then replace. */
+import type { ModelFileDescription } from '@paceline/protocol';
 import type { ModelConfig } from '@paceline/protocol/model-config';
 import type { ConfigWarning, IssueList } from './issue.js';
 
@@ -20,6 +21,24 @@ export function latencyObjectiveUs(config: ModelConfig): number | undefined {
 /** Whether the model's requests are to be executed one at a time, so that no answer depends on its batch-mates. */
 export function isBatchInvariant(config: ModelConfig): boolean {
   return config.parameters[BATCH_INVARIANT]?.stringValue.trim() === 'true';
+}
+
+/** Operators that choose the scale of their result by the whole batch: a row's answer then depends on its neighbours. */
+const BATCH_DEPENDENT = ['DynamicQuantizeLinear', 'DynamicQuantizeMatMul', 'DynamicQuantizeLSTM'];
+
+/** @returns a warning where requests that share a batch can change each other's answers */
+export function checkBatchDependence(config: ModelConfig, file: ModelFileDescription): ConfigWarning[] {
+  if (config.schedulingChoice.case !== 'dynamicBatching' || config.maxBatchSize <= 1 || isBatchInvariant(config)) return [];
+  const operators = BATCH_DEPENDENT.filter((operator) => file.operators.includes(operator));
+  if (operators.length === 0) return [];
+  return [
+    {
+      path: 'dynamic_batching',
+      message:
+        `model '${config.name}' quantises activations over the whole batch (${operators.join(', ')}), so that an answer can depend slightly on the requests ` +
+        `it shares a batch with; parameters { key: "${BATCH_INVARIANT}" value { string_value: "true" } } runs each request alone instead`,
+    },
+  ];
 }
 
 const at = (key: string): string => `parameters["${key}"]`;

@@ -13,7 +13,7 @@ import { checkFields } from './field-check.js';
 import { IssueList, type ConfigIssue, type ConfigWarning } from './issue.js';
 import { checkAgainstFile } from './model-check.js';
 import { normaliseConfig, normaliseInstanceGroups, type InstanceDefaults } from './normalise.js';
-import { checkParameters } from './parameters.js';
+import { checkBatchDependence, checkParameters } from './parameters.js';
 import { checkReshapes } from './validate-reshape.js';
 import { checkInstanceGroups, checkScheduling } from './validate-scheduling.js';
 import { checkTensors } from './validate-tensors.js';
@@ -67,6 +67,8 @@ export interface FinishedConfig {
   readonly outputs: readonly TensorSpec[];
   /** What each instance runs before it is ready, in the order of the configuration. */
   readonly warmup: readonly WarmupPlan[];
+  /** What this version's model file adds to the warnings of stage one. */
+  readonly warnings: readonly ConfigWarning[];
 }
 
 /**
@@ -96,5 +98,5 @@ export function finishConfig(
   const tensors = describeTensors(config, file);
   const warmup = planWarmup(config, tensors.inputs, issues);
   if (issues.issues.length > 0) return { ok: false, issues: issues.issues };
-  return { ok: true, config, ...tensors, warmup };
+  return { ok: true, config, ...tensors, warmup, warnings: checkBatchDependence(config, file) };
 }

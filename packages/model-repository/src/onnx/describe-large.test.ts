@@ -63,5 +63,5 @@ test('500 MB of weights and 20,000 nodes', async () => {
   await new Promise<void>((resolve) => setImmediate(resolve));
   expect([inputs[0]?.name, outputs[0]?.name]).toEqual(['INPUT0', 'OUTPUT0']);
   expect(turns).toBeGreaterThan(5);
-  expect(longestMs).toBeLessThan(20);
+  expect(longestMs).toBeLessThan(30);
 });

@@ -48,6 +48,12 @@ describe('description', () => {
     expect(found.inputs[0]?.shape).toEqual([]);
   });
 
+  test('of the operators it is made of, nested ones included, each once', async () => {
+    expect((await describeBytes(matmulModel({ rows: 2, columns: 1, weights: new Float32Array(2) }))).operators).toEqual(['MatMul']);
+    const { operators } = await describeBytes(slowModel({ size: 4 }));
+    expect([...operators].sort()).toEqual(['Add', 'Identity', 'Loop', 'MatMul', 'Mul', 'ReduceMax']);
+  });
+
   test('marks inputs that have a default, and does not mind graphs inside nodes', async () => {
     expect((await describeBytes(optionalInputModel({ dims: [2], fallback: 1 }))).inputs.map(({ hasDefault }) => hasDefault)).toEqual([
       false,

@@ -58,9 +58,12 @@ export async function describeOnnxFile(path: string, name: string): Promise<Mode
     throw new ServingError('INTERNAL', `failed to open file ${name}`, { reason: 'model_file', cause });
   });
   let model: Model;
+  let operators: readonly string[];
   try {
     const { size } = await file.stat();
-    model = fromBinary(ModelSchema, await siftModel(file, size), { readUnknownFields: false });
+    const sifted = await siftModel(file, size);
+    model = fromBinary(ModelSchema, sifted.description, { readUnknownFields: false });
+    operators = sifted.operators;
   } catch (cause) {
     const why = cause instanceof MalformedFileError ? `: ${cause.message}` : '';
     throw new ServingError('INVALID_ARGUMENT', `Load model from ${name} failed:Protobuf parsing failed${why}.`, {
@@ -84,5 +87,6 @@ export async function describeOnnxFile(path: string, name: string): Promise<Mode
     opsets: Object.fromEntries(model.opsetImport.map(({ domain, version }) => [domain, Number(version)])),
     producer: model.producerName,
     metadata: Object.fromEntries(model.metadataProps.map(({ key, value }) => [key, value])),
+    operators,
   };
 }

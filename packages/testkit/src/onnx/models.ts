@@ -93,6 +93,24 @@ export function matmulModel(spec: { readonly rows: number; readonly columns: num
 }
 
 /**
+ * As {@link matmulModel}, with activations quantised to 8 bits over the whole batch and one scale for all weights: the
+ * answer to a row depends on the largest value among its batch-mates.
+ */
+export function dynamicInt8Model(spec: { readonly rows: number; readonly columns: number; readonly weights: Int8Array }): Uint8Array {
+  return onnxModel({
+    nodes: [
+      { op: 'DynamicQuantizeLinear', inputs: ['INPUT0'], outputs: ['q', 'q_scale', 'q_zero'] },
+      { op: 'MatMulInteger', inputs: ['q', 'W', 'q_zero'], outputs: ['sum'] },
+      { op: 'Cast', inputs: ['sum'], outputs: ['sum_f'], attributes: { to: 1n } },
+      { op: 'Mul', inputs: ['sum_f', 'q_scale'], outputs: ['OUTPUT0'] },
+    ],
+    inputs: [value('INPUT0', 'FP32', { dims: [spec.rows] })],
+    outputs: [value('OUTPUT0', 'FP32', { dims: [spec.columns] })],
+    constants: [{ name: 'W', datatype: 'INT8', shape: [spec.rows, spec.columns], data: new Uint8Array(spec.weights.buffer.slice(0)) }],
+  });
+}
+
+/**
  * OUTPUT0 FP32 [b, 1] = table[INPUT0], INPUT0 INT64 [b, 1]. An index outside -n..n-1 makes the whole run fail, which is
  * how a poison request among good ones is made.
  */

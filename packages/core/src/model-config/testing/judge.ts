@@ -11,7 +11,7 @@ export const tensor = (name: string, shape: number[] | undefined, datatype: Data
 }); // prettier-ignore
 
 export function file(inputs: ModelFileTensor[], outputs: ModelFileTensor[]): ModelFileDescription {
-  return { inputs, outputs, irVersion: 8, opsets: { '': 17 }, producer: '', metadata: {} };
+  return { inputs, outputs, irVersion: 8, opsets: { '': 17 }, producer: '', metadata: {}, operators: [] };
 }
 
 /** The model of most tests: FP32 [b,4] → [b,4]. */
