@@ -34,6 +34,15 @@ describe('set-up', () => {
     await launched.ended;
   });
 
+  test('the server’s Node gets the flags that its file names, and no others', async () => {
+    checkout.put('apps/server/node.flags', '--max-semi-space-size=16\n--trace-uncaught\n');
+    const launched = await checkout.serving(['--report-node']);
+    await launched.until('\nnode ');
+    process.kill(pid(launched), 'SIGTERM');
+    await launched.ended;
+    expect(launched.stdout()).toMatch(/^serving --report-node\nnode --max-semi-space-size=16 --trace-uncaught --import \S+\n/);
+  });
+
   test('a second start calls nothing', async () => {
     expect(await callsOfOneRun()).toEqual(SET_UP);
     expect(await callsOfOneRun()).toEqual([]);

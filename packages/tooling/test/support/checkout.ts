@@ -30,6 +30,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {
   if (signals === 1) setTimeout(() => { console.log('drained'); process.exit(Number(process.env.EXIT_CODE ?? 0)); }, 300);
 });
 console.log('serving', ...process.argv.slice(2));
+if (process.argv[2] === '--report-node') console.log('node', ...process.execArgv);
 if (process.argv[2] === '--fail') process.exit(3);
 if (process.argv[2] === '--crash') process.kill(process.pid, 'SIGKILL');
 `;
@@ -73,6 +74,7 @@ export class Checkout {
     this.put('pnpm-lock.yaml', 'lockfileVersion: 9\n');
     this.put('pnpm-workspace.yaml', 'packages: []\n');
     this.put('apps/server/package.json', '{"type":"module"}');
+    this.put('apps/server/node.flags', '');
     this.put('apps/server/src/main.ts', '');
     this.put(
       'apps/server/scripts/link-example-models.mjs',
