@@ -25,7 +25,7 @@ const link = (): string => execFileSync(process.execPath, [LINK_SCRIPT], { encod
 const source = new RepositoryModelSource(new LocalModelRepository({ roots: [EXAMPLE_REPOSITORY] }));
 
 async function onlyVersion(name: string): Promise<SourceVersion & { readonly ok: true }> {
-  const version = (await source.read(name, undefined))?.versions[0];
+  const version = (await source.read(name, {}))?.versions[0];
   if (version === undefined) throw new Error(`${name} has no version`);
   if (!version.ok) throw version.error;
   return version;

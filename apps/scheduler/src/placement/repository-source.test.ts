@@ -107,7 +107,7 @@ describe('warmup', () => {
     ['row.raw', new Uint8Array(2000), "warmup data file 'w/warmup/row.raw' has 2000 bytes, at most 1024 fit"],
     ['../config.pbtxt', row, 'input_data_file ".." is not a name'],
   ])('a file %s of %s is refused by sample, input and file', async (file, content, message) => {
-    const files = content === undefined ? {} : { 'warmup/row.raw': content };
+    const files: Record<string, Uint8Array> = content === undefined ? {} : { 'warmup/row.raw': content };
     writeModelRepository(disk.root, [{ name: 'w', config: config.replace('row.raw', file), versions: { 1: onnx }, files }]);
     expect(errorOf(only(await read('w')))).toMatch(`warmup sample 'file' of model 'w', input 'INPUT0': ${message}`);
   });
