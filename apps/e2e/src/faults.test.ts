@@ -85,7 +85,7 @@ describe('readiness', () => {
     async (signal) => {
       await start(['double', 'triple']);
       const watch = new ReadinessWatch(server.http, ['double', 'triple']);
-      await watch.first('ready at first', 0, 10_000, (look) => look.server);
+      await watch.first('ready at first', watch.startedMs, 10_000, (look) => look.server);
       for (const victim of instanceHosts(server.child.pid!)) {
         process.kill(victim, signal);
         const sinceMs = performance.now();

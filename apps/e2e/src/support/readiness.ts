@@ -12,6 +12,8 @@ const LOOK_EVERY_MS = 20;
 
 export class ReadinessWatch {
   readonly looks: Look[] = [];
+  /** Of the clock that `atMs` counts by, which began with this process and not with the watch. */
+  readonly startedMs = performance.now();
   #ended = false;
   readonly #done: Promise<void>;
 
@@ -20,6 +22,8 @@ export class ReadinessWatch {
     private readonly models: readonly string[],
   ) {
     this.#done = this.#watch();
+    // A test that failed on its own has killed the server meanwhile: its reason shall be the one that is read.
+    this.#done.catch(() => undefined);
   }
 
   /** Looks since `sinceMs` in which the server and its models contradicted each other. */
@@ -37,6 +41,7 @@ export class ReadinessWatch {
     }
   }
 
+  /** @throws Error when a look got no answer */
   async end(): Promise<void> {
     this.#ended = true;
     await this.#done;
