@@ -18,9 +18,18 @@ export class InferStream {
     this.#stream.on('error', () => undefined); // the status says it, too
   }
 
-  send(model: string, id: string, { name, datatype, shape, data }: RawInput): void {
-    const inputs = [{ name, datatype, shape: shape.map(BigInt) }];
-    this.#stream.write(toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { modelName: model, id, inputs, rawInputContents: [data] })));
+  send(model: string, id: string, ...inputs: readonly RawInput[]): void {
+    const request = create(ModelInferRequestSchema, {
+      modelName: model,
+      id,
+      inputs: inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(BigInt) })),
+      rawInputContents: inputs.map(({ data }) => data),
+    });
+    this.#stream.write(toBinary(ModelInferRequestSchema, request));
+  }
+
+  cancel(): void {
+    this.#stream.cancel();
   }
 
   /** @param onAnswer told of each response: its id, the bytes of its output, its error or "". @returns the final status */

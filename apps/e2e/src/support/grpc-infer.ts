@@ -1,6 +1,6 @@
 /** ModelInfer for tests: one raw input in, the raw bytes of the first output back. */
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { Client, credentials } from '@grpc/grpc-js';
+import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { ModelInferRequestSchema, ModelInferResponseSchema } from '@paceline/protocol/grpc';
 import type { DataType } from '@paceline/tensor';
 
@@ -25,8 +25,16 @@ export class GrpcInfer {
     this.#client = new Client(address, credentials.createInsecure());
   }
 
-  /** @throws grpc-js's ServiceError */
-  infer(model: string, id: string, inputs: readonly RawInput[]): Promise<RawAnswer> {
+  /**
+   * @param options a deadline in milliseconds since the epoch; a signal that cancels the call
+   * @throws grpc-js's ServiceError
+   */
+  infer(
+    model: string,
+    id: string,
+    inputs: readonly RawInput[],
+    options: { readonly deadline?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<RawAnswer> {
     const request = create(ModelInferRequestSchema, {
       modelName: model,
       id,
@@ -34,11 +42,14 @@ export class GrpcInfer {
       rawInputContents: inputs.map(({ data }) => data),
     });
     return new Promise((resolve, reject) => {
-      this.#client.makeUnaryRequest(
+      const { deadline, signal } = options;
+      const call = this.#client.makeUnaryRequest(
         MODEL_INFER,
         (bytes: Uint8Array) => Buffer.from(bytes),
         (bytes: Buffer) => bytes,
         toBinary(ModelInferRequestSchema, request),
+        new Metadata(),
+        deadline === undefined ? {} : { deadline },
         (error, bytes) => {
           if (error !== null) return reject(error);
           const answer = fromBinary(ModelInferResponseSchema, bytes ?? Buffer.alloc(0));
@@ -50,6 +61,7 @@ export class GrpcInfer {
           resolve({ id: answer.id, outputs });
         },
       );
+      signal?.addEventListener('abort', () => call.cancel(), { once: true });
     });
   }
 

@@ -1,6 +1,6 @@
 /** What a lane tells the clients it cannot serve; Triton's texts where it has one. */
 import { ServingError, type Envelope } from '@paceline/protocol';
-import type { Shed } from '@paceline/core';
+import { levelOf, queueTimeoutOf, type BatchPolicy, type Shed } from '@paceline/core';
 
 export function queueFull(envelope: Envelope, shed: Shed): ServingError {
   return new ServingError(shed.code, `[request id: ${envelope.clientId || '<id_unknown>'}] Exceeds maximum queue size`, {
@@ -27,8 +27,16 @@ export function objectiveMissed(envelope: Envelope, objectiveUs: number, retryAf
   );
 }
 
-export function queueTimeout(): ServingError {
-  return new ServingError('DEADLINE_EXCEEDED', 'Request timeout expired', { reason: 'queue_timeout' });
+export function queueTimeout(envelope: Envelope, policy: BatchPolicy): ServingError {
+  const level = policy.queueByLevel.get(levelOf(policy, envelope.priority)) ?? policy.defaultQueue;
+  const ownUs = queueTimeoutOf(level, envelope.timeoutUs);
+  const rejects = ownUs > 0 && level.timeoutAction === 'REJECT';
+  const limitUs = rejects ? ownUs : Math.max(ownUs, policy.queueTimeoutUs);
+  let setBy = 'the server (--request-timeout-ms)';
+  if (rejects) setBy = ownUs === level.defaultTimeoutUs ? "default_timeout_microseconds of the model's queue policy" : "the request's parameter 'timeout'";
+  return new ServingError('DEADLINE_EXCEEDED', `Request timeout expired: it was not executed within ${limitUs} us, the limit set by ${setBy}`, {
+    reason: 'queue_timeout',
+  });
 }
 
 export function noInstance(envelope: Envelope): ServingError {
