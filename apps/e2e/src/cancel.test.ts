@@ -87,7 +87,9 @@ describe('clients that leave', () => {
     const leaving = new AbortController();
     const left = infer('busy', slowBody(1), { signal: leaving.signal }).catch((error: unknown) => (error as Error).name);
     const unary = new GrpcInfer(server.grpc);
-    const called = unary.infer('busy', 'x', SLOW_INPUTS, { signal: leaving.signal }).catch((error: unknown) => (error as { code: number }).code);
+    const called = unary
+      .infer('busy', 'x', SLOW_INPUTS, { signal: leaving.signal })
+      .catch((error: unknown) => (error as { code: number }).code);
     const stream = new InferStream(server.grpc);
     stream.send('busy', 'y', ...SLOW_INPUTS);
     const streamed = stream.run(() => undefined);
@@ -138,11 +140,18 @@ describe('clients that leave', () => {
       const leaving = new AbortController();
       const wait = draw.int(0, 12);
       if (leaves) setTimeout(() => leaving.abort(), wait);
-      const input: RawInput = { name: 'INPUT0', datatype: 'INT64', shape: [1, 1], data: Buffer.from(BigInt64Array.of(BigInt(index)).buffer) };
+      const input: RawInput = {
+        name: 'INPUT0',
+        datatype: 'INT64',
+        shape: [1, 1],
+        data: Buffer.from(BigInt64Array.of(BigInt(index)).buffer),
+      };
       try {
         const value =
           i % 2 === 0
-            ? await client.infer('gather', String(i), [input], { signal: leaving.signal }).then((answer) => answer.outputs[0]?.data.readFloatLE(0))
+            ? await client
+                .infer('gather', String(i), [input], { signal: leaving.signal })
+                .then((answer) => answer.outputs[0]?.data.readFloatLE(0))
             : await infer('gather', JSON.stringify({ inputs: [{ ...input, data: [index] }] }), { signal: leaving.signal })
                 .then((response) => response.json() as Promise<{ outputs: { data: number[] }[] }>)
                 .then((answer) => answer.outputs[0]?.data[0]);
@@ -160,8 +169,16 @@ describe('clients that leave', () => {
     await Promise.all(Array.from({ length: 64 }, worker));
     expect(answered + left).toBe(REQUESTS);
     expect(left).toBeGreaterThan(REQUESTS / 20);
-    const gauges = ['paceline_in_flight_requests', 'paceline_in_flight_bytes', 'nv_inference_pending_request_count', 'paceline_queue_requests', 'paceline_queue_rows'];
-    await until('every gauge is 0', 10_000, async () => (await Promise.all(gauges.map((name) => metric(name)))).every((value) => value === 0));
+    const gauges = [
+      'paceline_in_flight_requests',
+      'paceline_in_flight_bytes',
+      'nv_inference_pending_request_count',
+      'paceline_queue_requests',
+      'paceline_queue_rows',
+    ];
+    await until('every gauge is 0', 10_000, async () =>
+      (await Promise.all(gauges.map((name) => metric(name)))).every((value) => value === 0),
+    );
     const [succeeded, failed, cancelled] = await Promise.all([
       metric('nv_inference_request_success', 'model="gather"'),
       metric('nv_inference_request_failure', 'model="gather"'),

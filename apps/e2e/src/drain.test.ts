@@ -79,7 +79,11 @@ describe('a server that is told to end', () => {
       ),
     );
     const waiting = async (): Promise<number> =>
-      Number(/paceline_in_flight_requests\{[^}]*model="slow"[^}]*\} (\d+)/.exec(await (await fetch(`http://${server.metrics}/metrics`)).text())?.[1] ?? 0);
+      Number(
+        /paceline_in_flight_requests\{[^}]*model="slow"[^}]*\} (\d+)/.exec(
+          await (await fetch(`http://${server.metrics}/metrics`)).text(),
+        )?.[1] ?? 0,
+      );
     while ((await waiting()) < 3);
     expect(await server.stop('SIGTERM')).toBe(1);
     expect(await Promise.all(answers)).toEqual(['lost', 'lost', 'lost']);

@@ -6,5 +6,12 @@ export { createGrpcServer, type GrpcServer, type GrpcServerOptions } from './grp
 export { AccessLog } from './access-log/access-log.js';
 export { createMetricsServer, type MetricsServer } from './metrics/metrics.server.js';
 export { ByteBudget } from './infer/byte-budget.js';
-export { DEFAULT_INFER_LIMITS, InferService, type InferCall, type InferHandler, type InferLimits, type InferServiceOptions } from './infer/infer-service.js';
+export {
+  DEFAULT_INFER_LIMITS,
+  InferService,
+  type InferCall,
+  type InferHandler,
+  type InferLimits,
+  type InferServiceOptions,
+} from './infer/infer-service.js';
 export * from './http/index.js';

@@ -18,7 +18,15 @@ export { mapShape } from './model-config/validate-reshape.js';
 export { selectVersions, type VersionSelection } from './model-config/version-policy.js';
 export { DynamicBatcher } from './batching/dynamic-batcher.js';
 export type { Capacity, Decision, Dispatch, DispatchReason, Shed, Wait } from './batching/decision.js';
-export { batchPolicyOf, DEFAULT_MAX_QUEUE_SIZE, DEFAULT_QUEUE_TIMEOUT_US, levelOf, queueTimeoutOf, type BatchPolicy, type LevelPolicy } from './batching/policy.js';
+export {
+  batchPolicyOf,
+  DEFAULT_MAX_QUEUE_SIZE,
+  DEFAULT_QUEUE_TIMEOUT_US,
+  levelOf,
+  queueTimeoutOf,
+  type BatchPolicy,
+  type LevelPolicy,
+} from './batching/policy.js';
 export { BatchProfile } from './batching/profile.js';
 export type { QueuedRequest } from './batching/waiting-room.js';
 export type { Handle } from './batching/request-table.js';

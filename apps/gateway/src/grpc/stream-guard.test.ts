@@ -61,25 +61,28 @@ describe('messages', () => {
     expect((await t.call('modelInfer', addRequest())).modelName).toBe('add_sub');
   });
 
-  it.each([INFER, STREAM])('count against the byte budget before they are read, and give back when their client leaves (%s)', async (path) => {
-    await start({ maxBufferedBytes: 250_000 });
-    const holder = raw(path, prefix(200_000), Buffer.alloc(10));
-    await until(() => t.budget.usedBytes === 200_000);
-    const [code, text] = await raw(path, prefix(100_000)).answer;
-    expect(code).toBe(String(status.RESOURCE_EXHAUSTED));
-    expect(text).toContain('a request body of 100000 bytes does not fit beside the 200000 bytes');
-    const error = await failure(t.bytesCall(INFER, Buffer.alloc(120_000)));
-    expect([error.code, error.metadata.get('retry-after-ms'), error.metadata.get('grpc-retry-pushback-ms')]).toEqual([
-      status.RESOURCE_EXHAUSTED,
-      ['1000'],
-      ['1000'],
-    ]);
-    holder.stream.close();
-    await until(() => t.budget.usedBytes === 0);
-    const next = await failure(t.bytesCall(INFER, Buffer.alloc(120_000)));
-    expect(next.code).toBe(status.INVALID_ARGUMENT);
-    await until(() => t.budget.usedBytes === 0);
-  });
+  it.each([INFER, STREAM])(
+    'count against the byte budget before they are read, and give back when their client leaves (%s)',
+    async (path) => {
+      await start({ maxBufferedBytes: 250_000 });
+      const holder = raw(path, prefix(200_000), Buffer.alloc(10));
+      await until(() => t.budget.usedBytes === 200_000);
+      const [code, text] = await raw(path, prefix(100_000)).answer;
+      expect(code).toBe(String(status.RESOURCE_EXHAUSTED));
+      expect(text).toContain('a request body of 100000 bytes does not fit beside the 200000 bytes');
+      const error = await failure(t.bytesCall(INFER, Buffer.alloc(120_000)));
+      expect([error.code, error.metadata.get('retry-after-ms'), error.metadata.get('grpc-retry-pushback-ms')]).toEqual([
+        status.RESOURCE_EXHAUSTED,
+        ['1000'],
+        ['1000'],
+      ]);
+      holder.stream.close();
+      await until(() => t.budget.usedBytes === 0);
+      const next = await failure(t.bytesCall(INFER, Buffer.alloc(120_000)));
+      expect(next.code).toBe(status.INVALID_ARGUMENT);
+      await until(() => t.budget.usedBytes === 0);
+    },
+  );
 
   it('that stop half way are given up', async () => {
     await start({ stallTimeoutS: 0.05 });
@@ -146,6 +149,10 @@ describe('time', () => {
       throw new ServingError('RESOURCE_EXHAUSTED', 'full', { reason: 'queue_full', retryAfterMs: 12.5 });
     };
     const error = await failure(t.call('modelInfer', addRequest()));
-    expect(error.metadata.getMap()).toMatchObject({ 'retry-after-ms': '13', 'grpc-retry-pushback-ms': '13', 'paceline-reason': 'queue_full' });
+    expect(error.metadata.getMap()).toMatchObject({
+      'retry-after-ms': '13',
+      'grpc-retry-pushback-ms': '13',
+      'paceline-reason': 'queue_full',
+    });
   });
 });

@@ -28,7 +28,11 @@ export function registerInferRoutes(fastify: FastifyInstance, options: InferRout
     // What hooks have set, for instance for other origins, would be lost with Fastify's reply.
     for (const [header, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(header, value);
     reply.hijack();
-    serveNodeInfer(route, request.raw, reply.raw, model, version, { maxInputBytes, stallTimeoutS, ...(options.budget && { budget: options.budget }) });
+    serveNodeInfer(route, request.raw, reply.raw, model, version, {
+      maxInputBytes,
+      stallTimeoutS,
+      ...(options.budget && { budget: options.budget }),
+    });
   };
   for (const url of PATHS) {
     fastify.route<{ Params: InferParams }>({

@@ -61,7 +61,8 @@ export class ByteBudget {
     }
     const text = `a request body of ${bytes} bytes does not fit beside the ${this.#usedBytes} bytes of other bodies, the limit of this server is ${this.limitBytes} (--max-buffered-bytes)`;
     const missingBytes = this.#usedBytes + bytes - this.limitBytes;
-    const retryAfterMs = this.#bytesPerUs === 0 ? UNKNOWN_MS : Math.min(MAX_MS, Math.max(1, Math.ceil(missingBytes / this.#bytesPerUs / 1000)));
+    const retryAfterMs =
+      this.#bytesPerUs === 0 ? UNKNOWN_MS : Math.min(MAX_MS, Math.max(1, Math.ceil(missingBytes / this.#bytesPerUs / 1000)));
     return new ServingError('RESOURCE_EXHAUSTED', text, { reason: 'too_many_buffered_bytes', retryAfterMs });
   }
 }

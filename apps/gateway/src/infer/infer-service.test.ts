@@ -217,9 +217,7 @@ describe('time limits of clients', () => {
     clock.advance(99_999);
     expect(log).toEqual([]);
     clock.advance(1);
-    expect(log).toEqual([
-      "a: [request id: a] request to model 'plain' version 1 was not answered within 0.1 s, the limit set by the test",
-    ]);
+    expect(log).toEqual(["a: [request id: a] request to model 'plain' version 1 was not answered within 0.1 s, the limit set by the test"]);
     expect(queue.cancelled.map((ref) => ref.number)).toEqual([3]);
     clock.advance(100_000);
     expect(log).toHaveLength(2);
@@ -263,7 +261,11 @@ describe('full, before anything is decoded', () => {
     expect(() => service.precheck(plain)).not.toThrow();
     own.pendingRequests = 4096;
     expect(() => service.precheck(plain)).toThrow(
-      expect.objectContaining({ message: '[request id: <id_unknown>] Exceeds maximum queue size', reason: 'queue_full', retryAfterMs: 1000 }),
+      expect.objectContaining({
+        message: '[request id: <id_unknown>] Exceeds maximum queue size',
+        reason: 'queue_full',
+        retryAfterMs: 1000,
+      }),
     );
     expect(own.refusedByReason.get('queue_full')).toBe(1);
   });
@@ -275,7 +277,7 @@ describe('full, before anything is decoded', () => {
     service.onFrame(a.number, okFrame([]));
     send([], 'b');
     expect(() => service.precheck(plain)).toThrow(expect.objectContaining({ reason: 'too_many_unanswered_of_model', retryAfterMs: 1 }));
-    expect(() => send([], 'c')).toThrow('1 requests to model \'plain\' are unanswered');
+    expect(() => send([], 'c')).toThrow("1 requests to model 'plain' are unanswered");
     expect(() => send([], 'd', 'ordered')).not.toThrow();
   });
 

@@ -43,7 +43,11 @@ const GRPC_HEADROOM_MS = 2;
 export function limitOfCall(deadline: Date | number, wallMs: number, nowUs: number): TimeLimit | undefined {
   const leftMs = Number(deadline) - wallMs;
   if (leftMs === Infinity || Number.isNaN(leftMs)) return undefined;
-  return { dueUs: nowUs + Math.max(0, leftMs - GRPC_HEADROOM_MS) * 1000, limitUs: Math.max(0, leftMs) * 1000, setBy: 'the deadline of the call' };
+  return {
+    dueUs: nowUs + Math.max(0, leftMs - GRPC_HEADROOM_MS) * 1000,
+    limitUs: Math.max(0, leftMs) * 1000,
+    setBy: 'the deadline of the call',
+  };
 }
 
 export interface Overdue {

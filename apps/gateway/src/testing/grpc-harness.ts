@@ -152,6 +152,9 @@ export class GrpcHarness {
   ): Promise<MessageShape<Methods[K]['output']>> {
     const method = GRPCInferenceService.method[name] as { input: DescMessage; output: DescMessage; name: string };
     const message = toBinary(method.input, create(method.input, init as never));
-    return fromBinary(method.output, await this.bytesCall(`/inference.GRPCInferenceService/${method.name}`, message, metadata, options)) as never;
+    return fromBinary(
+      method.output,
+      await this.bytesCall(`/inference.GRPCInferenceService/${method.name}`, message, metadata, options),
+    ) as never;
   }
 }

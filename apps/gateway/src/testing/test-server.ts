@@ -4,7 +4,14 @@ import { FakeClock } from '@paceline/clock/testing';
 import type { Clock } from '@paceline/clock';
 import { createLogger, SILENT, StatisticsRegistry } from '@paceline/telemetry';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { createHttpDataPlane, DEFAULT_DATA_PLANE_LIMITS, registerInferRoutes, type DataPlaneLimits, type HttpDataPlane, type JsonOffload } from '../http/index.js';
+import {
+  createHttpDataPlane,
+  DEFAULT_DATA_PLANE_LIMITS,
+  registerInferRoutes,
+  type DataPlaneLimits,
+  type HttpDataPlane,
+  type JsonOffload,
+} from '../http/index.js';
 import { ByteBudget } from '../infer/byte-budget.js';
 import { InferService } from '../infer/infer-service.js';
 import { catalogOf, FakeQueue, okFrame } from './fake-lane.js';

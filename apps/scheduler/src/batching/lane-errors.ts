@@ -33,10 +33,16 @@ export function queueTimeout(envelope: Envelope, policy: BatchPolicy): ServingEr
   const rejects = ownUs > 0 && level.timeoutAction === 'REJECT';
   const limitUs = rejects ? ownUs : Math.max(ownUs, policy.queueTimeoutUs);
   let setBy = 'the server (--request-timeout-ms)';
-  if (rejects) setBy = ownUs === level.defaultTimeoutUs ? "default_timeout_microseconds of the model's queue policy" : "the request's parameter 'timeout'";
-  return new ServingError('DEADLINE_EXCEEDED', `Request timeout expired: it was not executed within ${limitUs} us, the limit set by ${setBy}`, {
-    reason: 'queue_timeout',
-  });
+  if (rejects)
+    setBy =
+      ownUs === level.defaultTimeoutUs ? "default_timeout_microseconds of the model's queue policy" : "the request's parameter 'timeout'";
+  return new ServingError(
+    'DEADLINE_EXCEEDED',
+    `Request timeout expired: it was not executed within ${limitUs} us, the limit set by ${setBy}`,
+    {
+      reason: 'queue_timeout',
+    },
+  );
 }
 
 export function noInstance(envelope: Envelope): ServingError {

@@ -191,7 +191,13 @@ describe('timeouts', () => {
     clock.advance(2999);
     expect(replies.errors()).toEqual([]);
     clock.advance(1);
-    expect(replies.errors()).toEqual([[1, 'DEADLINE_EXCEEDED', expect.stringMatching(/^Request timeout expired: .* within 3000 us, the limit set by default_timeout_microseconds/)]]);
+    expect(replies.errors()).toEqual([
+      [
+        1,
+        'DEADLINE_EXCEEDED',
+        expect.stringMatching(/^Request timeout expired: .* within 3000 us, the limit set by default_timeout_microseconds/),
+      ],
+    ]);
     worker.complete(0, 'ok');
     clock.advance(0);
     expect(worker.numbers()).toEqual([[0]]);

@@ -220,7 +220,10 @@ export class ModelLane {
       for (const handle of decision.expired) {
         const item = this.#take(handle);
         this.#objective.timedOut();
-        this.#refuse(item, this.#instances.size === 0 ? errors.noInstance(item.envelope) : errors.queueTimeout(item.envelope, this.#batcher.policy));
+        this.#refuse(
+          item,
+          this.#instances.size === 0 ? errors.noInstance(item.envelope) : errors.queueTimeout(item.envelope, this.#batcher.policy),
+        );
       }
       for (const handle of decision.shed) {
         const item = this.#take(handle);

@@ -32,7 +32,7 @@ export interface HostWork {
   /** What the host was doing, for messages: `a run of model 'm'`; `ping` for a ping. */
   readonly what: string;
   /** Any answer to it, `failed` included; `started` is not one. */
-  onAnswer(frame: Buffer): void;
+  onAnswer(frame: Buffer): void | Promise<void>;
   /** The host has gone. `started`: it had begun with this. */
   onGone(started: boolean, reason: string): void;
 }
@@ -199,8 +199,11 @@ export class HostProcess {
     this.#lastAnswerUs = nowUs;
     this.#oldestSinceUs = nowUs;
     if (oldest.work.what !== PING) this.#lastWorkUs = nowUs;
-    oldest.work.onAnswer(frame);
-    if (oldest.slot !== undefined) this.#freeSlots.push(oldest.slot);
+    const { slot } = oldest;
+    const reading = oldest.work.onAnswer(frame);
+    if (slot === undefined) return;
+    if (reading) void reading.finally(() => this.#freeSlots.push(slot));
+    else this.#freeSlots.push(slot);
   }
 
   /** Both ends are awaited: what the host wrote before it died still counts. */

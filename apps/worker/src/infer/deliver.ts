@@ -5,10 +5,9 @@
 import type { Clock } from '@paceline/clock';
 import type { ReplyChannel } from '@paceline/streams';
 import type { Batch } from '@paceline/worker-rpc';
-import type { SharedFile } from '../hosts/shared-file.js';
 import type { CopyCounter } from './copy-counter.js';
 import type { ModelTensors } from './model-tensors.js';
-import { readOutputs, scatter } from './scatter.js';
+import { scatter, type BatchOutputs } from './scatter.js';
 
 /** Where the time of a batch went, nanoseconds. */
 export interface ComputeStages {
@@ -19,7 +18,6 @@ export interface ComputeStages {
 }
 
 export interface Delivery {
-  readonly shared: SharedFile | undefined;
   readonly tensors: ModelTensors;
   readonly replies: ReplyChannel;
   readonly clock: Clock;
@@ -30,9 +28,8 @@ export interface Delivery {
 }
 
 /** @throws ServingError when the outputs cannot be cut into the members' rows; nobody has been answered then */
-export function deliver(batch: Batch, result: Buffer, delivery: Delivery): ComputeStages {
+export function deliver(batch: Batch, outputs: BatchOutputs, delivery: Delivery): ComputeStages {
   const { clock, copies, arrivedUs, beganUs } = delivery;
-  const outputs = readOutputs(result, delivery.shared);
   const members = scatter(batch, outputs, delivery.tensors);
   copies.outBytes += outputs.copiedBytes;
   const stages = {

@@ -32,6 +32,8 @@ export interface FrameTarget {
   readonly slot: number;
   readonly flags: number;
   readonly shared: SharedFile | undefined;
+  /** Whether {@link writeLargeInputs} has put the tensors into the shared file; undefined = it was not asked. */
+  readonly written?: boolean;
 }
 
 /** @throws ServingError when the members do not fit together, which the lane should have seen to */
@@ -103,7 +105,7 @@ export function executeFrame(batch: GatheredBatch, target: FrameTarget): Buffer 
   let headEnd = EXECUTE_FIXED_BYTES + 4 * batch.wanted.length;
   for (const input of batch.inputs) headEnd += headBytes(input.shape.length);
   headEnd = padded(headEnd);
-  const shared = batch.totalBytes > SHM_THRESHOLD_BYTES && writeShared(batch, target);
+  const shared = target.written ?? (batch.totalBytes > SHM_THRESHOLD_BYTES && writeShared(batch, target));
   let length = headEnd;
   if (!shared) for (const input of batch.inputs) length += padded(input.byteLength);
   const frame = Buffer.allocUnsafe(length);
@@ -129,10 +131,18 @@ export function executeFrame(batch: GatheredBatch, target: FrameTarget): Buffer 
 }
 
 function writeShared(batch: GatheredBatch, target: FrameTarget): boolean {
-  if (!target.shared) return false;
+  return target.shared?.writeInputs(target.slot, partsOf(batch), batch.totalBytes) ?? false;
+}
+
+/** For batches above {@link POOL_COPY_BYTES}: the copy that {@link executeFrame} would make, off this thread. */
+export function writeLargeInputs(batch: GatheredBatch, shared: SharedFile, slot: number): Promise<boolean> {
+  return shared.writeLargeInputs(slot, partsOf(batch), batch.totalBytes);
+}
+
+function partsOf(batch: GatheredBatch): Uint8Array[] {
   const parts: Uint8Array[] = [];
   for (const input of batch.inputs) for (const part of input.parts) if (part.byteLength > 0) parts.push(part);
-  return target.shared.writeInputs(target.slot, parts, batch.totalBytes);
+  return parts;
 }
 
 function mismatch(batch: Batch, what: string): ServingError {

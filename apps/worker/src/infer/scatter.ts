@@ -8,7 +8,7 @@ import { elementSize, type Tensor } from '@paceline/tensor';
 import type { Batch, BatchMember } from '@paceline/worker-rpc';
 import { padded, RESULT_FIXED_BYTES, SHM_OUTPUTS } from '../host-protocol/frames.js';
 import { headBytes, readTensorHead, type TensorHead } from '../host-protocol/messages.js';
-import type { SharedFile } from '../hosts/shared-file.js';
+import { POOL_COPY_BYTES, type SharedFile } from '../hosts/shared-file.js';
 import type { ModelTensors } from './model-tensors.js';
 
 interface BatchOutput {
@@ -29,6 +29,27 @@ export interface BatchOutputs {
 
 /** Reads the frame; the outputs are views of it, or of one buffer read from shared memory. */
 export function readOutputs(frame: Buffer, shared: SharedFile | undefined): BatchOutputs {
+  const listed = readHeads(frame);
+  return outputsOf(frame, listed, listed.slot === undefined ? undefined : shared!.readOutputs(listed.slot, listed.totalBytes));
+}
+
+/** The same for what is better read by the thread pool; undefined where this result is not. */
+export function readLargeOutputs(frame: Buffer, shared: SharedFile | undefined): Promise<BatchOutputs> | undefined {
+  const listed = readHeads(frame);
+  if (listed.slot === undefined || listed.totalBytes <= POOL_COPY_BYTES) return undefined;
+  return shared!.readLargeOutputs(listed.slot, listed.totalBytes).then((data) => outputsOf(frame, listed, data));
+}
+
+interface ListedOutputs {
+  readonly heads: readonly TensorHead[];
+  readonly totalBytes: number;
+  /** Of the shared file, where the tensors lie there. */
+  readonly slot: number | undefined;
+  /** Where they begin in the frame otherwise. */
+  readonly inlineAt: number;
+}
+
+function readHeads(frame: Buffer): ListedOutputs {
   const heads = new Array<TensorHead>(frame.readUInt32LE(24));
   let at = RESULT_FIXED_BYTES;
   let total = 0;
@@ -38,14 +59,19 @@ export function readOutputs(frame: Buffer, shared: SharedFile | undefined): Batc
     total += heads[i]!.byteLength;
   }
   const byShm = (frame.readUInt32LE(16) & SHM_OUTPUTS) !== 0;
-  const source = byShm ? shared!.readOutputs(frame.readUInt32LE(20), total) : frame;
-  at = byShm ? 0 : padded(at);
+  return { heads, totalBytes: total, slot: byShm ? frame.readUInt32LE(20) : undefined, inlineAt: padded(at) };
+}
+
+/** @param copied the tensors, where they came through the shared file */
+function outputsOf(frame: Buffer, { heads, totalBytes, inlineAt }: ListedOutputs, copied: Buffer | undefined): BatchOutputs {
+  const source = copied ?? frame;
+  let at = copied ? 0 : inlineAt;
   const byIndex = new Map<number, BatchOutput>();
   for (const head of heads) {
     byIndex.set(head.index, { head, data: source.subarray(at, at + head.byteLength), rowOffsets: undefined });
-    at += byShm ? head.byteLength : padded(head.byteLength);
+    at += copied ? head.byteLength : padded(head.byteLength);
   }
-  return { byIndex, inferNs: frame.readDoubleLE(40), layOutNs: frame.readDoubleLE(48), copiedBytes: byShm ? total : 0 };
+  return { byIndex, inferNs: frame.readDoubleLE(40), layOutNs: frame.readDoubleLE(48), copiedBytes: copied ? totalBytes : 0 };
 }
 
 /**

@@ -11,9 +11,11 @@ import { FRAME } from '../host-protocol/frames.js';
 import type { Berth, HostFleet, Tenant } from '../hosts/host-fleet.js';
 import type { PlacementRequest } from '../hosts/placement.js';
 import type { HostEnd } from '../hosts/host-process.js';
-import { executeFrame, gather, type GatheredBatch } from '../infer/gather.js';
+import { POOL_COPY_BYTES } from '../hosts/shared-file.js';
+import { executeFrame, gather, writeLargeInputs, type GatheredBatch } from '../infer/gather.js';
 import { asServingError, unanswered } from '../infer/completion.js';
-import { deliver, type ComputeStages } from '../infer/deliver.js';
+import { deliver, type ComputeStages, type Delivery } from '../infer/deliver.js';
+import { readLargeOutputs, readOutputs, type BatchOutputs } from '../infer/scatter.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
 import { Backoff } from '../supervision/backoff.js';
 import type { ExecuteLimits } from '../supervision/execute-limit.js';
@@ -129,12 +131,27 @@ export class ModelInstance implements Tenant {
       queueMicrotask(() => this.#complete(batch, 'failed', false, asServingError(error)));
       return;
     }
-    const { host } = berth;
-    const sequence = host.nextSequence();
-    const slot = host.takeSlot();
-    const frame = executeFrame(gathered, { instance: this.id, sequence, slot, flags: host.startFlag, shared: host.shared });
+    const slot = berth.host.takeSlot();
     copies.inBytes += gathered.totalBytes;
     this.#batches += 1;
+    const { shared } = berth.host;
+    if (shared === undefined || gathered.totalBytes <= POOL_COPY_BYTES) return this.#give(batch, berth, gathered, slot, givenUs);
+    void writeLargeInputs(gathered, shared, slot).then((written) => this.#give(batch, berth, gathered, slot, givenUs, written));
+  }
+
+  /** @param written see {@link FrameTarget} */
+  #give(batch: Batch, berth: Berth, gathered: GatheredBatch, slot: number, givenUs: number, written?: boolean): void {
+    const { host } = berth;
+    const sequence = host.nextSequence();
+    const target = {
+      instance: this.id,
+      sequence,
+      slot,
+      flags: host.startFlag,
+      shared: host.shared,
+      ...(written !== undefined && { written }),
+    };
+    const frame = executeFrame(gathered, target);
     const limitUs = this.model.limit.limitUs(gathered.totalBytes);
     const work = {
       limitUs,
@@ -233,22 +250,31 @@ export class ModelInstance implements Tenant {
     }
   }
 
-  #onAnswer(batch: Batch, berth: Berth, answer: Buffer, givenUs: number, inputBytes: number): void {
-    const { clock, replies, copies } = this.context;
+  #onAnswer(batch: Batch, berth: Berth, answer: Buffer, givenUs: number, inputBytes: number): void | Promise<void> {
+    const { clock } = this.context;
     const arrivedUs = clock.nowUs();
     const beganUs = Math.max(givenUs, this.#freeSinceUs);
     this.#freeSinceUs = arrivedUs;
     if (answer.readUInt32LE(4) !== FRAME.result) return this.#complete(batch, 'failed', true, failure(answer));
+    const took = { beganUs, arrivedUs };
+    const large = readLargeOutputs(answer, berth.host.shared);
+    if (large === undefined) return this.#deliver(batch, berth, readOutputs(answer, berth.host.shared), took, inputBytes);
+    return large.then(
+      (outputs) => this.#deliver(batch, berth, outputs, took, inputBytes),
+      (error: unknown) => this.#complete(batch, 'failed', true, asServingError(error)),
+    );
+  }
+
+  #deliver(batch: Batch, berth: Berth, outputs: BatchOutputs, took: Pick<Delivery, 'beganUs' | 'arrivedUs'>, inputBytes: number): void {
+    const { clock, replies, copies } = this.context;
     let stages: ComputeStages;
     try {
-      stages = deliver(batch, answer, {
-        shared: berth.host.shared,
+      stages = deliver(batch, outputs, {
         tensors: this.model.tensors,
         replies,
         clock,
         copies,
-        beganUs,
-        arrivedUs,
+        ...took,
       });
     } catch (error) {
       return this.#complete(batch, 'failed', true, asServingError(error));
