@@ -4,12 +4,18 @@
  * those, so objectives are such that a queue of that length can bridge most of it. Refused requests count as missed.
  * Fixed delays get everything else this batcher has, the learned peak included. Prints a table; SIM_SEED changes the seeds.
  */
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { EARLY_PEAK_CNN, LINEAR_GPU, MEMORY_BOUND_MLP, type ModelCost } from './testing/costs.js';
-import { attainment, conversationArrivalsUs, quantileUs, runOpenLoop, poissonArrivalsUs, type OpenLoopLog } from './testing/open-loop.js';
+import { attainment, quantileUs, recordedArrivalsUs, runOpenLoop, poissonArrivalsUs, type OpenLoopLog } from './testing/open-loop.js';
 import { policy, seeded } from './testing/policies.js';
 import type { BatchPolicy } from './policy.js';
 
+/**
+ * An hour of requests to a conversation service, from the Azure Public Dataset (AzureLLMInferenceTrace_conv, "Splitwise",
+ * ISCA 2024), Creative Commons Attribution 4.0; kept here as the gaps between requests alone, in tenths of milliseconds.
+ */
+const CONVERSATIONS = readFileSync(new URL('./testing/conv-gaps.bin', import.meta.url));
 const SEED = Number(process.env['SIM_SEED'] ?? 1);
 const SEEDS = [SEED, SEED + 1, SEED + 2];
 const LOAD = 0.8;
@@ -38,7 +44,7 @@ function mean(model: ModelCost, jitter: number, objectiveMs: number, changes: Pa
   const logs: OpenLoopLog[] = SEEDS.map((seed) =>
     runOpenLoop({
       policy: policy({ maxRows: 64, ...changes }),
-      arrivalsUs: conversationArrivalsUs(LOAD * model.capacity),
+      arrivalsUs: recordedArrivalsUs(CONVERSATIONS, LOAD * model.capacity),
       executionUs: executionOf(model, jitter, seed),
       timerLateUs: changes.objectiveUs === undefined ? 0 : TIMER_LATE_US,
     }),

@@ -2,7 +2,6 @@
  * A lane under an open loop of one-row requests and a virtual clock, lean enough for tens of thousands of them: who is
  * answered when, who is refused, and how long the instances computed. simulate.ts checks the rules; this one measures.
  */
-import { readFileSync } from 'node:fs';
 import { DynamicBatcher } from '../dynamic-batcher.js';
 import type { BatchPolicy } from '../policy.js';
 
@@ -87,17 +86,16 @@ export function attainment({ latenciesUs }: OpenLoopLog, objectiveUs: number): n
 }
 
 /**
- * An hour of requests to a conversation service, scaled in time to a mean rate. From the Azure Public Dataset
- * (AzureLLMInferenceTrace_conv, "Splitwise", ISCA 2024), Creative Commons Attribution 4.0; kept here as the gaps between
- * requests alone, in tenths of milliseconds, 16 bits each, little-endian.
+ * Arrivals recorded elsewhere, scaled in time to a mean rate.
+ * @param gaps between requests, in any unit, 16 bits each, little-endian
  */
-export function conversationArrivalsUs(requestsPerSecond: number): number[] {
-  const bytes = readFileSync(new URL('./conv-gaps.bin', import.meta.url));
-  const gaps = Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readUInt16LE(2 * i));
-  const total = gaps.reduce((sum, gap) => sum + gap, 0);
-  const scale = (gaps.length / requestsPerSecond / total) * 1e6;
+export function recordedArrivalsUs(gaps: Uint8Array, requestsPerSecond: number): number[] {
+  const view = new DataView(gaps.buffer, gaps.byteOffset, gaps.byteLength);
+  const units = Array.from({ length: gaps.length / 2 }, (_, i) => view.getUint16(2 * i, true));
+  const total = units.reduce((sum, gap) => sum + gap, 0);
+  const scale = (units.length / requestsPerSecond / total) * 1e6;
   let atUs = 0;
-  return [0, ...gaps.map((gap) => (atUs += gap * scale))];
+  return [0, ...units.map((gap) => (atUs += gap * scale))];
 }
 
 /** Independent requests at a mean rate. */
