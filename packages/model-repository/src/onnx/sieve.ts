@@ -2,7 +2,6 @@
  * Copies out of an ONNX file the few fields that describe it, by walking the protobuf wire format over a window of the
  * file: weights are stepped over, never read, so that a file of any size costs little time and memory.
  */
-import type { FileHandle } from 'node:fs/promises';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 
 /** What to do with each field of a message: copy it, note its text, or go into it. Fields that are not named are stepped over. */
@@ -38,6 +37,11 @@ const MAX_NOTES = 4096;
 
 export class MalformedFileError extends Error {}
 
+/** What is needed of a file, as a `FileHandle` of node:fs/promises has it. The thread is free for others until it answers. */
+export interface ReadableFile {
+  read(buffer: Uint8Array, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
+}
+
 /** Sequential reader with cheap steps forward. */
 class Window {
   position = 0;
@@ -45,7 +49,7 @@ class Window {
   #bytes = new Uint8Array(0);
 
   constructor(
-    private readonly file: FileHandle,
+    private readonly file: ReadableFile,
     readonly size: number,
   ) {}
 
@@ -153,7 +157,7 @@ export interface SiftedModel {
  * @param size of the file, bytes
  * @throws MalformedFileError when the bytes are not protobuf
  */
-export async function siftModel(file: FileHandle, size: number): Promise<SiftedModel> {
+export async function siftModel(file: ReadableFile, size: number): Promise<SiftedModel> {
   const sieve = new Sieve(new Window(file, size));
   const description = await sieve.message(MODEL, size, 0);
   return { description, operators: [...sieve.notes] };
