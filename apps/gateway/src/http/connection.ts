@@ -8,84 +8,60 @@ import { ServingError } from '@paceline/protocol';
 import type { Grant } from '../access/grant.js';
 import { BUDGET_ABOVE_BYTES } from '../infer/byte-budget.js';
 import type { ConnectionHost } from './connection-host.js';
-import { judgeTimeout } from './connection-timeouts.js';
-import { bodyTooLargeText, tooManyHeadersText } from './data-plane-limits.js';
+import { ConnectionTimes } from './connection-times.js';
+import { bodyTooLargeText } from './data-plane-limits.js';
+import { HeadReader } from './head-reader.js';
 import { IncomingBody } from './incoming-body.js';
 import { errorReply, type HttpReply } from './infer-reply.js';
 import { peerOf } from './peer.js';
-import { ReplyQueue } from './reply-queue.js';
-import { writeReply } from './reply-writer.js';
-import { headerCount, mayBecomeInfer, parseInferHead, type InferHead } from './request-head.js';
+import { afterReading, ReplyStream } from './reply-stream.js';
+import type { InferHead } from './request-head.js';
 
-const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
 const EMPTY = Buffer.alloc(0);
 
 export class Connection {
-  readonly #replies = new ReplyQueue();
+  readonly #replies: ReplyStream;
+  readonly #heads: HeadReader;
+  readonly #times: ConnectionTimes;
   /** Bytes read and not yet parsed: part of a head, or what waits for room. */
   #rest: Buffer = EMPTY;
   #body: IncomingBody | undefined;
-  /** The last head of this connection: clients repeat themselves. */
-  #headText = '';
-  #head: InferHead | undefined;
   /** Of the request whose body is being read. */
   #grant: Grant | undefined;
   #state: 'open' | 'handing-over' | 'ending' | 'gone' = 'open';
   #paused = false;
   #parsing = false;
-  /** Before the connection ends with a reply: waiting for what may still lie in the socket, and done so. */
-  #look: 'none' | 'looking' | 'looked' = 'none';
-  /** Tick of the last byte read or written, and of the first byte of the request being read. */
-  #activeTick: number;
-  #requestTick: number;
   /** Known where requests are logged. */
   readonly #peer: string | undefined;
-  /** Whether the socket times an unsent reply. */
-  #watching = false;
 
   constructor(
     private readonly socket: Socket,
     private readonly host: ConnectionHost,
     private readonly onGone: (connection: Connection) => void,
   ) {
-    this.#activeTick = this.#requestTick = host.tick;
+    this.#times = new ConnectionTimes(socket, host);
+    this.#replies = new ReplyStream(socket, host, {
+      isAtRest: () => this.#rest.length === 0 && this.#body === undefined,
+      onWritten: this.#onRoom,
+      onLastWritten: () => this.#end(),
+    });
+    this.#heads = new HeadReader(host.limits, host.credentialNames);
     this.#peer = host.route.logsAccess ? peerOf(socket) : undefined;
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
-    socket.on('drain', this.#onDrain);
+    socket.on('drain', this.#onRoom);
     socket.on('error', ignore);
     socket.on('close', this.#onClose);
   }
 
   /** Once a second: ends what stalls. */
   checkTimeouts(): void {
-    const { limits, tick } = this.host;
-    if (this.#state === 'gone' || this.#watchUnsent()) return;
+    if (this.#state === 'gone') return;
     const body = this.#body;
-    const verdict = judgeTimeout(
-      {
-        quietS: tick - this.#activeTick,
-        requestS: tick - this.#requestTick,
-        running: this.#replies.size > 0,
-        ending: this.#state === 'ending',
-        body,
-        partialHead: this.#rest.length > 0,
-      },
-      limits,
-    );
+    const running = this.#replies.size > 0;
+    const verdict = this.#times.judge({ running, ending: this.#state === 'ending', body, partialHead: this.#rest.length > 0 });
     if (verdict.kind === 'cut') this.socket.destroy();
     else if (verdict.kind === 'refuse') this.#refuse(408, verdict.reason, verdict.text, body?.head);
-  }
-
-  /** Replies that the client does not take are timed by the socket itself, which sees progress inside one write. */
-  #watchUnsent(): boolean {
-    const unsent = this.socket.writableLength > 0;
-    if (unsent !== this.#watching) {
-      this.#watching = unsent;
-      this.socket.setTimeout(unsent ? this.host.limits.stallTimeoutS * 1000 : 0, this.#onStalled);
-      this.#activeTick = this.host.tick;
-    }
-    return unsent;
   }
 
   /** A request is under way, or its reply. */
@@ -107,7 +83,7 @@ export class Connection {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    this.#activeTick = this.host.tick;
+    this.#times.moved();
     if (this.#state === 'handing-over') {
       this.#rest = Buffer.concat([this.#rest, chunk]);
       return;
@@ -116,7 +92,7 @@ export class Connection {
     let bytes = chunk;
     if (this.#body !== undefined) bytes = this.#fillBody(chunk);
     else if (this.#rest.length > 0) bytes = Buffer.concat([this.#rest, chunk]);
-    else this.#requestTick = this.#activeTick;
+    else this.#times.requestBegins();
     this.#rest = bytes;
     this.#parse();
   };
@@ -126,12 +102,8 @@ export class Connection {
     this.socket.destroy();
   };
 
-  readonly #onStalled = (): void => {
-    this.socket.destroy();
-  };
-
-  readonly #onDrain = (): void => {
-    this.#activeTick = this.host.tick;
+  readonly #onRoom = (): void => {
+    this.#times.moved();
     this.#continue();
   };
 
@@ -139,7 +111,7 @@ export class Connection {
     this.#state = 'gone';
     if (this.#body !== undefined) this.host.budget.release(this.#body.reservedBytes);
     this.#body = undefined;
-    this.#replies.abandon((bytes) => this.host.budget.release(bytes));
+    this.#replies.abandon();
     this.onGone(this);
   };
 
@@ -179,34 +151,19 @@ export class Connection {
 
   /** @returns whether another request may follow */
   #parseOne(): boolean {
-    const bytes = this.#rest;
-    const end = bytes.indexOf(HEAD_END);
-    if (end < 0) {
-      if (!mayBecomeInfer(bytes)) this.#state = 'handing-over';
-      else if (bytes.length > this.host.limits.maxHeaderBytes) this.#headTooLarge();
-      return false;
-    }
-    if (end > this.host.limits.maxHeaderBytes && mayBecomeInfer(bytes)) {
-      this.#headTooLarge();
-      return false;
-    }
-    const text = bytes.toString('latin1', 0, end);
-    if (text !== this.#headText) {
-      const { maxHeaderCount } = this.host.limits;
-      const count = headerCount(text);
-      if (count > maxHeaderCount && mayBecomeInfer(bytes)) {
-        this.#refuse(431, 'too_many_headers', tooManyHeadersText(count, maxHeaderCount));
+    const reading = this.#heads.read(this.#rest);
+    switch (reading.kind) {
+      case 'head':
+        return this.#takeBody(reading.head, this.#rest, reading.length);
+      case 'more':
         return false;
-      }
-      this.#head = parseInferHead(text, this.host.credentialNames);
-      this.#headText = text;
+      case 'foreign':
+        this.#state = 'handing-over';
+        return false;
+      case 'refuse':
+        this.#refuse(431, reading.reason, reading.text);
+        return false;
     }
-    const head = this.#head;
-    if (head === undefined) {
-      this.#state = 'handing-over';
-      return false;
-    }
-    return this.#takeBody(head, bytes, end + HEAD_END.length);
   }
 
   #takeBody(head: InferHead, bytes: Buffer, start: number): boolean {
@@ -227,7 +184,7 @@ export class Connection {
     const end = start + length;
     if (end <= bytes.length) {
       this.#rest = end === bytes.length ? EMPTY : bytes.subarray(end);
-      this.#requestTick = this.host.tick;
+      this.#times.requestBegins();
       this.#start(head, bytes.subarray(start, end), reservedBytes);
       return true;
     }
@@ -243,7 +200,7 @@ export class Connection {
     const used = body.take(chunk);
     if (!body.complete) return EMPTY;
     this.#body = undefined;
-    this.#requestTick = this.#activeTick;
+    this.#times.requestBegins();
     this.#start(body.head, body.buffer, body.reservedBytes);
     return used === chunk.length ? EMPTY : chunk.subarray(used);
   }
@@ -264,51 +221,7 @@ export class Connection {
         peer: this.#peer,
         traceparent: head.traceparent,
       },
-      (reply) => {
-        slot.reply = reply;
-        if (this.#replies.isNext(slot)) this.#flush();
-      },
-    );
-  }
-
-  /** Writes the replies that are due. */
-  #flush(): void {
-    for (let slot = this.#replies.due(); slot !== undefined; slot = this.#replies.due()) {
-      const alone = this.#replies.size === 1 && this.#rest.length === 0 && this.#body === undefined;
-      const last = slot.close || (this.host.closing && alone);
-      if (last && !slot.close && this.#look !== 'looked') {
-        this.#lookFirst();
-        return;
-      }
-      this.#look = 'none';
-      this.#replies.shift();
-      writeReply(this.socket, slot.reply, this.host.dateLine, last);
-      this.host.budget.release(slot.reservedBytes);
-      if (last) {
-        this.#end();
-        return;
-      }
-    }
-    this.#activeTick = this.host.tick;
-    this.#continue();
-  }
-
-  /** A request that has reached this machine is answered, though the connection is about to end. */
-  #lookFirst(): void {
-    if (this.#look === 'looking') return;
-    this.#look = 'looking';
-    afterReading(() => {
-      if (this.#state === 'gone') return;
-      this.#look = 'looked';
-      this.#flush();
-    });
-  }
-
-  #headTooLarge(): void {
-    this.#refuse(
-      431,
-      'headers_too_large',
-      `request headers exceed the limit of ${this.host.limits.maxHeaderBytes} bytes. Use --http-max-header-size to increase the limit.`,
+      (reply) => this.#replies.answer(slot, reply),
     );
   }
 
@@ -322,9 +235,8 @@ export class Connection {
     const slot = this.#replies.open(head.close, 0);
     if (head.close) this.#state = 'ending';
     const reply = errorReply(error);
-    slot.reply = reply;
     this.#noteRefusal(error, reply, head);
-    if (this.#replies.isNext(slot)) this.#flush();
+    this.#replies.answer(slot, reply);
     return true;
   }
 
@@ -346,15 +258,14 @@ export class Connection {
     this.#body = undefined;
     this.#rest = EMPTY;
     this.#state = 'ending';
-    this.#replies.open(true, 0).reply = reply;
-    this.#flush();
+    this.#replies.closeWith(reply);
   }
 
   /** Sends the rest, then waits a little for the client to close, reading what it still sends. */
   #end(): void {
     this.#state = 'ending';
     this.#rest = EMPTY;
-    this.#activeTick = this.host.tick;
+    this.#times.moved();
     this.socket.end();
     this.socket.resume();
   }
@@ -362,20 +273,15 @@ export class Connection {
   #handOver(): void {
     const { socket } = this;
     this.#state = 'gone';
-    socket.setTimeout(0, this.#onStalled);
+    this.#times.letGo();
     socket.off('data', this.#onData);
     socket.off('end', this.#onEnd);
-    socket.off('drain', this.#onDrain);
+    socket.off('drain', this.#onRoom);
     socket.off('error', ignore);
     socket.off('close', this.#onClose);
     this.onGone(this);
     this.host.handOver(socket, this.#rest);
   }
-}
-
-/** Calls `then` after a turn of the event loop, which reads what lies in the sockets. */
-function afterReading(then: () => void): void {
-  setImmediate(() => setImmediate(then));
 }
 
 function ignore(): void {
