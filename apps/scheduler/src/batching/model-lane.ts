@@ -7,7 +7,7 @@
  * client left.
  */
 import type { Clock, Timer } from '@paceline/clock';
-import { batchPolicyOf, DynamicBatcher, type Decision, type Handle } from '@paceline/core';
+import { batchPolicyOf, DynamicBatcher, type Decision } from '@paceline/core';
 import type { Envelope, RequestRef, ServingError } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { ModelStatistics, ReleaseReason } from '@paceline/telemetry';
@@ -15,11 +15,11 @@ import type { BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { LaneSpec } from '../placement/lane-host.js';
 import { Isolation, type IsolatedState } from './isolation.js';
-import { ItemIndex } from './item-index.js';
 import { LaneBatch, memberOf } from './lane-batch.js';
 import * as errors from './lane-errors.js';
 import { LaneInstance, LaneInstances } from './lane-instances.js';
-import { isPending, type ItemState, type LaneItem } from './lane-item.js';
+import type { LaneItem } from './lane-item.js';
+import { LaneItems } from './lane-items.js';
 import { LaneObjective } from './lane-objective.js';
 import { LaneTimer } from './lane-timer.js';
 import { recoveryOf } from './recovery.js';
@@ -39,9 +39,7 @@ export class ModelLane {
   readonly #instances: LaneInstances;
   readonly #timer: LaneTimer;
   readonly #objective: LaneObjective;
-  readonly #index = new ItemIndex();
-  /** By batcher handle. */
-  readonly #queued: (LaneItem | undefined)[] = [];
+  readonly #items: LaneItems;
   readonly #isolated = new Isolation();
   /** Stands for the worker's quarantine, which takes a batch at a time. */
   readonly #quarantine = new LaneInstance('quarantine');
@@ -57,6 +55,7 @@ export class ModelLane {
   ) {
     this.#batcher = new DynamicBatcher(batchPolicyOf(spec.config, ports.queueTimeoutUs));
     this.#instances = new LaneInstances(spec.instances, this.#batcher.policy.preserveOrdering);
+    this.#items = new LaneItems(ports.statistics);
     this.#objective = new LaneObjective(this.#batcher, ports.statistics);
     this.#timer = new LaneTimer(ports.clock, () => this.#turn());
   }
@@ -65,7 +64,7 @@ export class ModelLane {
   enqueue(envelope: Envelope): void {
     if (this.#closing)
       return this.ports.replies.send(envelope.ref, { ok: false, final: true, error: errors.notReady(envelope.model, envelope.version) });
-    if (this.#index.find(envelope.ref)) return;
+    if (this.#items.find(envelope.ref)) return;
     const nowUs = this.ports.clock.nowUs();
     const queued = this.#batcher.enqueue(envelope, nowUs);
     if (typeof queued !== 'number') {
@@ -74,11 +73,7 @@ export class ModelLane {
         queued.reason === 'queue_full' ? errors.queueFull(envelope, queued) : errors.objectiveRefused(envelope, this.#objective.us, queued);
       return this.ports.replies.send(envelope.ref, { ok: false, final: true, error });
     }
-    const item: LaneItem = { envelope, enqueuedUs: nowUs, state: 'queued', handle: queued, losses: 0, falseStarts: 0, cancelled: false };
-    this.ports.statistics.pendingRequests += 1;
-    this.ports.statistics.pendingRows += envelope.rows;
-    this.#queued[queued] = item;
-    this.#index.add(item);
+    this.#items.queueNew(envelope, queued, nowUs);
     this.#decideSoon();
   }
 
@@ -87,13 +82,13 @@ export class ModelLane {
    * @returns whether the request was here
    */
   cancel(ref: RequestRef): boolean {
-    const item = this.#index.find(ref);
+    const item = this.#items.find(ref);
     if (!item) return false;
     item.cancelled = true;
     if (item.state === 'queued') this.#batcher.cancel(item.handle);
     else if (item.state === 'alone' || item.state === 'quarantined') this.#isolated.remove(item);
     else return true;
-    this.#finish(item);
+    this.#items.finish(item);
     this.#decideSoon();
     return true;
   }
@@ -114,9 +109,9 @@ export class ModelLane {
   handOver(successor: ModelLane): void {
     this.#closing = true;
     this.#successor = successor;
-    const waiting = this.#batcher.takeAll().map((handle) => this.#take(handle));
+    const waiting = this.#batcher.takeAll().map((handle) => this.#items.take(handle));
     const isolated = this.#isolated.takeAll();
-    for (const item of [...waiting, ...isolated]) this.#release(item);
+    for (const item of [...waiting, ...isolated]) this.#items.release(item);
     for (const item of waiting.reverse()) successor.#adopt(item, 'queued', item.enqueuedUs, this);
     for (const item of isolated) successor.#adopt(item, item.state === 'quarantined' ? 'quarantined' : 'alone', item.enqueuedUs, this);
     this.#notifyIdle();
@@ -159,7 +154,7 @@ export class ModelLane {
       // The request of a client that left is no success, so it has no stages either.
       if (!item.cancelled) statistics.recordStages({ queueNs, computeInputNs, computeInferNs, computeOutputNs });
       this.#objective.answered(nowUs - item.enqueuedUs);
-      this.#finish(item);
+      this.#items.finish(item);
     }
     // The model's own time only: the other parts are mostly waits for a turn on a busy core, whatever the size of the batch.
     const executionUs = computeInferNs / 1000;
@@ -175,11 +170,11 @@ export class ModelLane {
       else if (completion.outcome !== 'failed') item.falseStarts += 1;
       const { losses, falseStarts } = item;
       const recovery = recoveryOf(completion, { members: flight.items.length, losses, falseStarts, place });
-      if (item.cancelled) this.#finish(item);
+      if (item.cancelled) this.#items.finish(item);
       else if (recovery.kind === 'failed') this.#refuse(item, completion.error ?? errors.modelFailed(item.envelope));
       else if (recovery.kind === 'killer') this.#refuse(item, errors.instanceKilled(item.envelope, completion.instance));
       else {
-        this.#release(item);
+        this.#items.release(item);
         if (recovery.kind === 'requeue') target.#adopt(item, 'queued', recovery.counted ? nowUs : item.enqueuedUs, this);
         else target.#adopt(item, recovery.kind === 'alone' ? 'alone' : 'quarantined', nowUs, this);
       }
@@ -189,13 +184,12 @@ export class ModelLane {
   /** Takes an item that another lane or a batch released: to the head of the queue, or of those that run alone. */
   #adopt(item: LaneItem, state: 'queued' | IsolatedState, sinceUs: number, from: ModelLane): void {
     const unfit = from === this ? undefined : unfitFor(item.envelope, this.spec);
-    this.#index.add(item);
+    this.#items.adopt(item);
     if (unfit) return this.#refuse(item, errors.reloaded(item.envelope, unfit));
-    this.#setState(item, state);
-    if (state !== 'queued') this.#isolated.addFirst(item, state);
+    if (state === 'queued') this.#items.requeue(item, this.#batcher.requeue(item.envelope, item.enqueuedUs, sinceUs));
     else {
-      item.handle = this.#batcher.requeue(item.envelope, item.enqueuedUs, sinceUs);
-      this.#queued[item.handle] = item;
+      this.#items.setState(item, state);
+      this.#isolated.addFirst(item, state);
     }
     this.#decideSoon();
   }
@@ -218,7 +212,7 @@ export class ModelLane {
     do {
       decision = this.#batcher.decide(nowUs, blocked ? NO_CAPACITY : this.#instances.capacity());
       for (const handle of decision.expired) {
-        const item = this.#take(handle);
+        const item = this.#items.take(handle);
         this.#objective.timedOut();
         this.#refuse(
           item,
@@ -226,12 +220,12 @@ export class ModelLane {
         );
       }
       for (const handle of decision.shed) {
-        const item = this.#take(handle);
+        const item = this.#items.take(handle);
         this.#objective.shed();
         this.#refuse(item, errors.objectiveMissed(item.envelope, this.#objective.us, this.#batcher.retryAfterMs));
       }
       if (decision.kind === 'dispatch') {
-        const items = decision.handles.map((handle) => this.#take(handle));
+        const items = decision.handles.map((handle) => this.#items.take(handle));
         const instance = this.#instances.pick(decision.staged) as LaneInstance;
         this.#send(items, decision.rows, decision.reason, instance, nowUs);
       }
@@ -271,7 +265,7 @@ export class ModelLane {
     instance.lastUsedUs = nowUs;
     instance.flights.push(flight);
     if (instance.flights.length === 1) this.#begin(flight, nowUs);
-    else for (const item of items) this.#setState(item, 'staged');
+    else for (const item of items) this.#items.setState(item, 'staged');
     this.ports.dispatcher.execute(flight);
   }
 
@@ -280,38 +274,13 @@ export class ModelLane {
     flight.startedUs = nowUs;
     for (const item of flight.items) {
       if (item.state === 'staged') this.#batcher.started(item.envelope.priority);
-      this.#setState(item, 'running');
+      this.#items.setState(item, 'running');
     }
   }
 
-  #take(handle: Handle): LaneItem {
-    const item = this.#queued[handle];
-    if (!item) throw new Error(`the batcher named handle ${handle}, which the lane does not hold. This is a bug.`);
-    this.#queued[handle] = undefined;
-    return item;
-  }
-
   #refuse(item: LaneItem, error: ServingError): void {
-    this.#finish(item);
+    this.#items.finish(item);
     this.ports.replies.send(item.envelope.ref, { ok: false, final: true, error });
-  }
-
-  /** The item is no longer this lane's. */
-  #release(item: LaneItem): void {
-    this.#index.delete(item.envelope.ref);
-  }
-
-  #finish(item: LaneItem): void {
-    if (item.state === 'queued') this.#queued[item.handle] = undefined;
-    this.#setState(item, 'done');
-    this.#release(item);
-  }
-
-  #setState(item: LaneItem, state: ItemState): void {
-    const change = Number(isPending(state)) - Number(isPending(item.state));
-    this.ports.statistics.pendingRequests += change;
-    this.ports.statistics.pendingRows += change * item.envelope.rows;
-    item.state = state;
   }
 
   #notifyIdle(): void {
