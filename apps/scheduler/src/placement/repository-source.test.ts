@@ -3,7 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LocalModelRepository } from '@paceline/model-repository';
-import { identityModel, scaleModel, temporaryModelRepository, writeModelRepository, type TemporaryRepository } from '@paceline/testkit';
+import {
+  dynamicInt8Model,
+  identityModel,
+  scaleModel,
+  temporaryModelRepository,
+  writeModelRepository,
+  type TemporaryRepository,
+} from '@paceline/testkit';
 import type { SourceModel, SourceVersion } from './model-source.js';
 import { RepositoryModelSource } from './repository-source.js';
 
@@ -62,6 +69,22 @@ describe('reading', () => {
       "'v/04' is ignored: the name of a version folder must not begin with 0: rename it to 4",
       "version 7 is specified for model 'v', but the version directory is not present",
     ]);
+  });
+
+  test('a version whose answers depend on batch-mates says so, to a load and to a check', async () => {
+    const io = IO.replace('input [', 'dynamic_batching { }\ninput [');
+    const bytes = dynamicInt8Model({ rows: 4, columns: 4, weights: new Int8Array(16).fill(3) });
+    writeModelRepository(disk.root, [{ name: 'q', config: `max_batch_size: 8\n${io}`, versions: { 1: bytes, 2: scale(2) } }]);
+    const q = only(await read('q'));
+    expect(q.ok && q.remarks).toEqual([]);
+    writeModelRepository(disk.root, [{ name: 'q', versions: { 3: bytes } }]);
+    const remark = expect.stringMatching(
+      /^model 'q' quantises activations over the whole batch \(DynamicQuantizeLinear\).* \[q\/config.pbtxt:2:1 dynamic_batching\]$/,
+    );
+    const newest = only(await read('q'));
+    expect(newest.ok && newest.remarks).toEqual([remark]);
+    const { errors, warnings } = await source.inspect('q');
+    expect([errors, warnings.map(({ message }) => message)]).toEqual([[], [remark]]);
   });
 
   test('labels of outputs', async () => {

@@ -92,8 +92,12 @@ export class DynamicBatcher {
     this.#stream.record(nowUs);
     if (level.occupied >= level.policy.maxQueueSize) return this.#refuse('queue_full', level.policy.maxQueueSize);
     const latestUs = this.#objective?.latestUs(request.shapeKey, request.rows, nowUs) ?? Infinity;
-    if (this.#objective && !this.#idle && this.#objective.tooLate(request, latestUs, this.#live, Math.max(nowUs, this.#freeUs), nowUs))
-      return this.#refuse('latency_objective', this.#queue.count);
+    // Who finds an instance idle and nobody waiting is never refused for a prediction.
+    if (this.#objective && !(this.#idle && this.#queue.count === 0)) {
+      const freeUs = this.#idle ? nowUs : Math.max(nowUs, this.#freeUs);
+      if (this.#objective.tooLate(request, latestUs, this.#live, freeUs, nowUs))
+        return this.#refuse('latency_objective', this.#queue.count);
+    }
     this.#newestLatestUs = latestUs;
     return this.#room.add(request, level, nowUs, nowUs, latestUs, false);
   }

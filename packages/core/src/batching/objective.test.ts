@@ -70,10 +70,10 @@ describe('the batcher under an objective', () => {
   });
 
   test('of many that are late an idle server serves one batch', () => {
-    const b = batcher(40_000);
+    const b = batcher(100_000);
     b.decide(0, IDLE);
     for (let i = 0; i < 20; i++) b.enqueue({ ...ONE, rows: 2 }, i);
-    const decision = b.decide(60_000, IDLE);
+    const decision = b.decide(200_000, IDLE);
     expect(decision).toMatchObject({ kind: 'dispatch', rows: 32 });
     expect(decision.shed).toHaveLength(4);
   });

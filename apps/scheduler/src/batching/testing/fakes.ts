@@ -31,11 +31,11 @@ export class FakeWorker implements WorkerLink {
     return this.batches.map((batch) => batch.members.map((member) => member.ref.number));
   }
 
-  /** Ends the `index`-th batch that was sent, after 1 ms of compute. */
+  /** Ends the `index`-th batch that was sent, after 1 ms of compute unless told otherwise. */
   complete(
     index: number,
     outcome: BatchCompletion['outcome'],
-    more: { readonly error?: ServingError; readonly started?: boolean } = {},
+    more: { readonly error?: ServingError; readonly started?: boolean; readonly computeUs?: number } = {},
   ): void {
     const batch = this.batches[index];
     if (!batch) throw new Error(`no batch ${index} was sent`);
@@ -46,7 +46,7 @@ export class FakeWorker implements WorkerLink {
       started: more.started ?? true,
       error: more.error,
       computeInputNs: 0,
-      computeInferNs: 1_000_000,
+      computeInferNs: (more.computeUs ?? 1000) * 1000,
       computeOutputNs: 0,
     });
   }
@@ -97,6 +97,7 @@ export interface LaneSpecOptions {
   readonly timeoutUs?: number;
   readonly maxQueueSize?: number;
   readonly preserveOrdering?: boolean;
+  readonly parameters?: Readonly<Record<string, string>>;
 }
 
 /** A lane of model `m` version 1 with dynamic batching and one instance, unless told otherwise. */
@@ -105,6 +106,7 @@ export function laneSpec(options: LaneSpecOptions): LaneSpec {
   const config = create(ModelConfigSchema, {
     name: model,
     maxBatchSize,
+    parameters: Object.fromEntries(Object.entries(options.parameters ?? {}).map(([key, stringValue]) => [key, { stringValue }])),
     schedulingChoice: {
       case: 'dynamicBatching',
       value: {
