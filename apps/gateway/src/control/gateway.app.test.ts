@@ -1,102 +1,43 @@
+/** The control routes over HTTP, and what surrounds them: connections handed in, routes mounted beside Nest. */
 import { request, type IncomingMessage } from 'node:http';
 import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { ServingError, type LoadParameter } from '@paceline/protocol';
-import { createLog, SILENT, StatisticsRegistry, type LogSettings } from '@paceline/telemetry';
-import { catalogOf, fakeModel } from '../testing/fake-lane.js';
+import { ControlRig } from '../testing/control-rig.js';
 import { createGatewayApp } from './gateway.app.js';
-import { SERVED_EXTENSIONS, type GatewayOptions } from './gateway.options.js';
-
-const add = fakeModel({
-  name: 'add_sub',
-  inputs: [
-    ['INPUT0', 'INT32', [-1, 16]],
-    ['INPUT1', 'INT32', [-1, 16]],
-  ],
-});
-const LOCAL = { remoteAddress: '127.0.0.1', headers: { host: 'localhost:8000' } };
+import { SERVED_EXTENSIONS } from './gateway.options.js';
 
 describe('control routes', () => {
-  let app: NestFastifyApplication;
-  let statistics: StatisticsRegistry;
-  const log = createLog(SILENT);
-  let logSettings: LogSettings;
-  let ready = true;
-  let healthy = true;
-  const loads: [string, Readonly<Record<string, LoadParameter>>][] = [];
-  const unloads: [string, boolean][] = [];
-  const catalog = { ...catalogOf(add), isHealthy: () => healthy };
-  const index = [{ name: 'add_sub', version: '1', state: 'READY' as const }, { name: 'never_loaded' }];
-  const options = (): GatewayOptions => ({
-    catalog,
-    control: {
-      index: (readyOnly) => (readyOnly ? index.slice(0, 1) : index),
-      load: async (name, parameters) => {
-        if (name === 'forbidden')
-          throw new ServingError('UNAVAILABLE', 'explicit model load / unload is not allowed if polling is enabled');
-        if (name === 'buggy') throw new Error('a secret');
-        loads.push([name, parameters]);
-      },
-      unload: async (name, { unloadDependents }) => void unloads.push([name, unloadDependents]),
-    },
-    statistics,
-    inferHandler: {
-      infer: () => {
-        throw new Error('not used');
-      },
-    },
-    info: { name: 'paceline', version: '1.2.3', extensions: SERVED_EXTENSIONS, isLive: () => true, isReady: () => ready },
-    limits: { maxRequestBytes: 1000 },
-    logger: log.logger,
-    logSettings,
-  });
-
+  let rig: ControlRig;
   beforeEach(async () => {
-    ready = healthy = true;
-    loads.length = 0;
-    unloads.length = 0;
-    statistics = new StatisticsRegistry();
-    logSettings = createLog({ ...SILENT, info: true, warning: true, error: true }).settings;
-    app = await createGatewayApp(options());
+    rig = await ControlRig.start();
   });
-  afterEach(() => app.close());
-
-  type Reply = { status: number; body: string; headers: Record<string, unknown> };
-  const call = async (
-    method: 'GET' | 'POST' | 'DELETE' | 'HEAD' | 'OPTIONS',
-    url: string,
-    more: { payload?: string; headers?: Record<string, string>; remoteAddress?: string } = {},
-  ): Promise<Reply> => {
-    const reply = await app.inject({ method, url, ...LOCAL, ...more, headers: { ...LOCAL.headers, ...more.headers } });
-    return { status: reply.statusCode, body: reply.body, headers: reply.headers };
-  };
+  afterEach(() => rig.stop());
 
   it('answers health probes with an empty body', async () => {
-    expect(await call('GET', '/v2/health/live')).toMatchObject({ status: 200, body: '', headers: { 'content-type': 'text/plain' } });
-    expect(await call('GET', '/v2/health/ready?x=1')).toMatchObject({ status: 200, body: '' });
-    ready = false;
-    expect(await call('GET', '/v2/health/ready')).toMatchObject({ status: 400, body: '' });
-    expect(await call('GET', '/v2/health/live')).toMatchObject({ status: 200, body: '' });
+    expect(await rig.call('GET', '/v2/health/live')).toMatchObject({ status: 200, body: '', headers: { 'content-type': 'text/plain' } });
+    expect(await rig.call('GET', '/v2/health/ready?x=1')).toMatchObject({ status: 200, body: '' });
+    rig.ready = false;
+    expect(await rig.call('GET', '/v2/health/ready')).toMatchObject({ status: 400, body: '' });
+    expect(await rig.call('GET', '/v2/health/live')).toMatchObject({ status: 200, body: '' });
   });
 
   it('describes the server', async () => {
-    const reply = await call('GET', '/v2');
+    const reply = await rig.call('GET', '/v2');
     expect(JSON.parse(reply.body)).toEqual({ name: 'paceline', version: '1.2.3', extensions: SERVED_EXTENSIONS });
     expect(reply.headers['content-type']).toBe('application/json');
-    expect((await call('GET', '/v2/')).status).toBe(200);
+    expect((await rig.call('GET', '/v2/')).status).toBe(200);
   });
 
   it('describes a model', async () => {
     const text =
       '{"name":"add_sub","versions":["1"],"platform":"","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16]},{"name":"INPUT1","datatype":"INT32","shape":[-1,16]}],"outputs":[{"name":"OUTPUT0","datatype":"INT32","shape":[-1,16]},{"name":"OUTPUT1","datatype":"INT32","shape":[-1,16]}]}';
-    expect((await call('GET', '/v2/models/add_sub')).body).toBe(text);
-    expect((await call('GET', '/v2/models/add_sub/versions/1')).body).toBe(text);
-    expect(JSON.parse((await call('GET', '/v2/models/add_sub/config')).body)).toMatchObject({ name: 'add_sub', max_batch_size: 8 });
-    expect(await call('GET', '/v2/models/add_sub/ready')).toMatchObject({ status: 200, body: '' });
-    expect(await call('GET', '/v2/models/add_sub/versions/1/ready')).toMatchObject({ status: 200, body: '' });
-    healthy = false;
-    expect(await call('GET', '/v2/models/add_sub/ready')).toMatchObject({ status: 400, body: '{"error":"Model version not ready"}' });
+    expect((await rig.call('GET', '/v2/models/add_sub')).body).toBe(text);
+    expect((await rig.call('GET', '/v2/models/add_sub/versions/1')).body).toBe(text);
+    expect(JSON.parse((await rig.call('GET', '/v2/models/add_sub/config')).body)).toMatchObject({ name: 'add_sub', max_batch_size: 8 });
+    expect(await rig.call('GET', '/v2/models/add_sub/ready')).toMatchObject({ status: 200, body: '' });
+    expect(await rig.call('GET', '/v2/models/add_sub/versions/1/ready')).toMatchObject({ status: 200, body: '' });
+    rig.healthy = false;
+    expect(await rig.call('GET', '/v2/models/add_sub/ready')).toMatchObject({ status: 400, body: '{"error":"Model version not ready"}' });
   });
 
   it.each([
@@ -128,110 +69,48 @@ describe('control routes', () => {
     ['GET', '/v2/repository/index', 405, 'Method Not Allowed'],
     ['POST', '/v2/models/stats', 405, 'Method Not Allowed'],
   ] as const)('%s %s answers %i', async (method, url, status, error) => {
-    const reply = await call(method, url);
+    const reply = await rig.call(method, url);
     expect([reply.status, JSON.parse(reply.body), reply.headers['content-type']]).toEqual([status, { error }, 'application/json']);
     if (status === 405) expect(reply.headers['allow']).toBe(method === 'GET' ? 'POST' : 'GET');
   });
 
-  describe('the log settings', () => {
-    const DEFAULTS = '{"log_file":"","log_info":true,"log_warning":true,"log_error":true,"log_verbose_level":0,"log_format":"default"}';
-
-    it('are read and changed in the form of Triton', async () => {
-      expect(await call('GET', '/v2/logging')).toMatchObject({ status: 200, body: DEFAULTS });
-      const payload = JSON.stringify({ log_info: false, log_verbose_level: 2, log_format: 'ISO8601', unknown_to_all: 1 });
-      const changed = DEFAULTS.replace('"log_info":true', '"log_info":false')
-        .replace('level":0', 'level":2')
-        .replace('"default"', '"ISO8601"');
-      expect(await call('POST', '/v2/logging', { payload })).toMatchObject({ status: 200, body: changed });
-      expect((await call('GET', '/v2/logging')).body).toBe(changed);
-      expect(logSettings.isEnabled('trace', 'http')).toBe(true);
-      expect(logSettings.isEnabled('info', 'http')).toBe(false);
-      expect((await call('POST', '/v2/logging')).body).toBe(changed);
-    });
-
-    it.each([
-      [{ log_info: 1 }, 400, "attempt to access JSON non-boolean as boolean for 'log_info'"],
-      [{ log_verbose_level: -1 }, 400, "attempt to access JSON non-unsigned-integer as unsigned-integer for 'log_verbose_level'"],
-      [{ log_verbose_level: 1.5 }, 400, "attempt to access JSON non-unsigned-integer as unsigned-integer for 'log_verbose_level'"],
-      [{ log_format: 1 }, 400, "attempt to access JSON non-string as string for 'log_format'"],
-      [{ log_format: 'foo' }, 400, 'invalid argument for --log_format, got: foo'],
-      [{ log_file: '' }, 501, 'log file location can not be updated through network protocol'],
-    ])('keep as they are at %j', async (wrong, status, error) => {
-      const reply = await call('POST', '/v2/logging', { payload: JSON.stringify({ log_warning: false, ...wrong }) });
-      expect([reply.status, JSON.parse(reply.body)]).toEqual([status, { error }]);
-      expect((await call('GET', '/v2/logging')).body).toBe(DEFAULTS);
-    });
-
-    it('have levels of modules', async () => {
-      const none = { http: null, grpc: null, control: null, models: null, worker: null, metrics: null };
-      expect(JSON.parse((await call('GET', '/v2/logging/modules')).body)).toEqual({ modules: none });
-      const change = (modules: unknown): Promise<Reply> => call('POST', '/v2/logging/modules', { payload: JSON.stringify({ modules }) });
-      expect(JSON.parse((await change({ worker: 'trace', http: 'error' })).body)).toEqual({
-        modules: { ...none, worker: 'trace', http: 'error' },
-      });
-      expect(logSettings.isEnabled('trace', 'worker')).toBe(true);
-      expect(logSettings.isEnabled('warn', 'http')).toBe(false);
-      expect(await change({ worker: null, htp: 'info' })).toMatchObject({
-        status: 400,
-        body: expect.stringContaining("unknown log module 'htp'"),
-      });
-      expect(await change({ worker: 'loud' })).toMatchObject({
-        status: 400,
-        body: expect.stringContaining('expected one of trace, debug'),
-      });
-      expect(logSettings.levelOf('worker')).toBe('trace');
-      expect(JSON.parse((await change({ worker: null, http: null })).body)).toEqual({ modules: none });
-    });
-
-    it.each(['/v2/logging', '/v2/logging/modules'])('%s is changed only by direct callers on this machine', async (url) => {
-      const payload = '{"log_info":false,"modules":{"http":"fatal"}}';
-      expect((await call('POST', url, { payload, remoteAddress: '10.0.0.7' })).status).toBe(403);
-      expect((await call('POST', url, { payload, headers: { origin: 'http://localhost:8000' } })).status).toBe(403);
-      expect([logSettings.switches.info, logSettings.levelOf('http')]).toEqual([true, undefined]);
-    });
-
-    it('take GET and POST', async () => {
-      expect(await call('DELETE', '/v2/logging')).toMatchObject({ status: 405, headers: { allow: 'GET, POST' } });
-    });
-  });
-
   it.each(['/v2/trace/setting', '/v2/models/add_sub/trace/setting'])('says that %s is not served', async (url) => {
     for (const method of ['GET', 'POST'] as const)
-      expect(await call(method, url)).toMatchObject({ status: 501, body: expect.stringContaining('traces are not served') });
+      expect(await rig.call(method, url)).toMatchObject({ status: 501, body: expect.stringContaining('traces are not served') });
   });
 
   it('refuses HEAD as Triton does', async () => {
-    expect(await call('HEAD', '/v2')).toMatchObject({ status: 405, body: '' });
+    expect(await rig.call('HEAD', '/v2')).toMatchObject({ status: 405, body: '' });
   });
 
   it('answers a path that is no valid URI with an error, not a crash', async () => {
-    const reply = await call('GET', '/v2/models/%zz');
+    const reply = await rig.call('GET', '/v2/models/%zz');
     expect(reply.status).toBe(400);
     expect(Object.keys(JSON.parse(reply.body) as object)).toEqual(['error']);
   });
 
   it('lists statistics', async () => {
-    statistics.forVersion('add_sub', '1').recordSuccess(100);
-    const all = JSON.parse((await call('GET', '/v2/models/stats')).body) as { model_stats: unknown };
+    rig.statistics.forVersion('add_sub', '1').recordSuccess(100);
+    const all = JSON.parse((await rig.call('GET', '/v2/models/stats')).body) as { model_stats: unknown };
     expect(all.model_stats).toMatchObject([{ name: 'add_sub', version: '1', inference_stats: { success: { count: 1, ns: 100 } } }]);
-    expect(JSON.parse((await call('GET', '/v2/models/add_sub/versions/1/stats')).body)).toEqual(all);
+    expect(JSON.parse((await rig.call('GET', '/v2/models/add_sub/versions/1/stats')).body)).toEqual(all);
   });
 
   it('lists the repository', async () => {
-    expect((await call('POST', '/v2/repository/index')).body).toBe(
+    expect((await rig.call('POST', '/v2/repository/index')).body).toBe(
       '[{"name":"add_sub","version":"1","state":"READY"},{"name":"never_loaded"}]',
     );
-    expect((await call('POST', '/v2/repository/index', { payload: '{"ready":true}' })).body).toBe(
+    expect((await rig.call('POST', '/v2/repository/index', { payload: '{"ready":true}' })).body).toBe(
       '[{"name":"add_sub","version":"1","state":"READY"}]',
     );
-    expect(await call('POST', '/v2/repository/index', { payload: '{"ready":"yes"}' })).toMatchObject({
+    expect(await rig.call('POST', '/v2/repository/index', { payload: '{"ready":"yes"}' })).toMatchObject({
       status: 400,
       body: JSON.stringify({ error: "Invalid value for 'ready': expected a boolean, got string" }),
     });
-    expect((await call('POST', '/v2/repository/index', { payload: 'x' })).body).toMatch(
+    expect((await rig.call('POST', '/v2/repository/index', { payload: 'x' })).body).toMatch(
       /^{"error":"failed to parse the request JSON buffer: /,
     );
-    expect((await call('POST', '/v2/repository/index', { payload: '[]' })).body).toBe(
+    expect((await rig.call('POST', '/v2/repository/index', { payload: '[]' })).body).toBe(
       '{"error":"expected the request body to be a JSON object, got array"}',
     );
   });
@@ -242,15 +121,15 @@ describe('control routes', () => {
       string,
       string
     >[]) {
-      expect(await call('POST', '/v2/repository/models/m/load', { payload, headers })).toMatchObject({ status: 200, body: '' });
+      expect(await rig.call('POST', '/v2/repository/models/m/load', { payload, headers })).toMatchObject({ status: 200, body: '' });
     }
-    expect(loads).toHaveLength(3);
-    expect(loads[0]).toEqual(['m', { config: '{}', 'file:1/model.onnx': Buffer.from([0, 1, 2]) }]);
-    expect(await call('POST', '/v2/repository/models/m/load')).toMatchObject({ status: 200 });
-    expect(loads[3]).toEqual(['m', {}]);
-    await call('POST', '/v2/repository/models/m/unload');
-    await call('POST', '/v2/repository/models/m/unload', { payload: '{"parameters":{"unload_dependents":true}}' });
-    expect(unloads).toEqual([
+    expect(rig.loads).toHaveLength(3);
+    expect(rig.loads[0]).toEqual(['m', { config: '{}', 'file:1/model.onnx': Buffer.from([0, 1, 2]) }]);
+    expect(await rig.call('POST', '/v2/repository/models/m/load')).toMatchObject({ status: 200 });
+    expect(rig.loads[3]).toEqual(['m', {}]);
+    await rig.call('POST', '/v2/repository/models/m/unload');
+    await rig.call('POST', '/v2/repository/models/m/unload', { payload: '{"parameters":{"unload_dependents":true}}' });
+    expect(rig.unloads).toEqual([
       ['m', false],
       ['m', true],
     ]);
@@ -265,24 +144,24 @@ describe('control routes', () => {
     ['{"parameters":{"foo":1}}', /^unrecognized load parameter 'foo'\.$/],
     ['{"parameters":[]}', /^expected 'parameters' to be a JSON object, got array$/],
   ])('refuses the load parameters %s', async (payload, text) => {
-    const reply = await call('POST', '/v2/repository/models/m/load', { payload });
+    const reply = await rig.call('POST', '/v2/repository/models/m/load', { payload });
     expect(reply.status).toBe(400);
     expect((JSON.parse(reply.body) as { error: string }).error).toMatch(text);
-    expect(loads).toEqual([]);
+    expect(rig.loads).toEqual([]);
   });
 
   it('passes on what the control mode says, and keeps the text of a bug to itself', async () => {
-    expect(await call('POST', '/v2/repository/models/forbidden/load')).toMatchObject({
+    expect(await rig.call('POST', '/v2/repository/models/forbidden/load')).toMatchObject({
       status: 503,
       body: '{"error":"explicit model load / unload is not allowed if polling is enabled"}',
     });
-    const buggy = await call('POST', '/v2/repository/models/buggy/load');
+    const buggy = await rig.call('POST', '/v2/repository/models/buggy/load');
     expect(buggy.status).toBe(500);
     expect(buggy.body).not.toContain('secret');
   });
 
   it('names both sizes of a body that is too large', async () => {
-    expect(await call('POST', '/v2/repository/models/m/load', { payload: 'x'.repeat(1001) })).toMatchObject({
+    expect(await rig.call('POST', '/v2/repository/models/m/load', { payload: 'x'.repeat(1001) })).toMatchObject({
       status: 413,
       body: '{"error":"request body of 1001 bytes exceeds the maximum allowed input size of 1000 bytes"}',
     });
@@ -296,19 +175,19 @@ describe('control routes', () => {
     ];
     for (const more of callers) {
       for (const action of ['load', 'unload']) {
-        const reply = await call('POST', `/v2/repository/models/m/${action}`, more);
+        const reply = await rig.call('POST', `/v2/repository/models/m/${action}`, more);
         expect(reply.status).toBe(403);
         expect((JSON.parse(reply.body) as { error: string }).error).toMatch(
           /^model control is open only to clients on the server's own machine/,
         );
       }
-      expect((await call('GET', '/v2/models/add_sub', more)).status).toBe(200);
+      expect((await rig.call('GET', '/v2/models/add_sub', more)).status).toBe(200);
     }
-    expect([loads, unloads]).toEqual([[], []]);
+    expect([rig.loads, rig.unloads]).toEqual([[], []]);
   });
 
   it('serves connections handed to its server, without listening', async () => {
-    const front = createTcpServer((socket) => void app.getHttpServer().emit('connection', socket));
+    const front = createTcpServer((socket) => void rig.app.getHttpServer().emit('connection', socket));
     await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
     const { port } = front.address() as AddressInfo;
     try {
@@ -333,7 +212,7 @@ describe('control routes', () => {
 
   it('mounts inference routes beside Nest', async () => {
     const other = await createGatewayApp({
-      ...options(),
+      ...rig.options(),
       registerInferRoutes: (fastify) => void fastify.post('/v2/models/:name/infer', (_request, reply) => reply.send('inferred')),
     });
     expect((await other.inject({ method: 'POST', url: '/v2/models/m/infer', payload: '{}' })).body).toBe('inferred');

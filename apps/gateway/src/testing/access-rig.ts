@@ -46,7 +46,12 @@ export class AccessRig {
 
   static async start(options: AccessRigOptions = {}): Promise<AccessRig> {
     const rig = new AccessRig();
-    await rig.#start(options);
+    try {
+      await rig.#start(options);
+    } catch (error) {
+      await rig.stop();
+      throw error;
+    }
     return rig;
   }
 
