@@ -47,6 +47,19 @@ describe('model statistics', () => {
     ]);
   });
 
+  it('show what the lane learned, and the objective of a model that has one, in a member of their own', () => {
+    const statistics = new StatisticsRegistry();
+    const sizes = [{ batchSize: 4, p50Us: 1000.4, worstUs: 2000, rowsPerSecond: 3999.96 }];
+    const profile = () => ({ sizes, peakRows: undefined });
+    statistics.forVersion('a', '1').batching = { profile, objective: { objectiveMs: 40, attained: 3, missed: 2, shed: 1 } };
+    statistics.forVersion('b', '1').batching = { profile, objective: undefined };
+    const measured = { profile: [{ batch_size: 4, p50_us: 1000, worst_us: 2000, rows_per_second: 4000 }], peak: null };
+    expect(modelStatistics(catalog, statistics, '', '').map(({ paceline }) => paceline)).toEqual([
+      { ...measured, objective_ms: 40, attained: 3, missed: 2, shed: 1 },
+      measured,
+    ]);
+  });
+
   it('are whole numbers, batches by size', () => {
     const statistics = new StatisticsRegistry();
     const s = statistics.forVersion('a', '1');
