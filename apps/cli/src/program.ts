@@ -6,6 +6,7 @@ import { keyCommand } from './key.command.js';
 export function createProgram(): Command {
   const program = new Command('paceline')
     .description('Serves machine-learning models over the open inference protocol, batching requests as they arrive.')
+    .version(versions(), '-V, --version', 'print the versions of Paceline and of the Node it runs on')
     .showHelpAfterError('Run paceline --help for the commands.')
     .helpCommand(false);
   program
@@ -27,12 +28,12 @@ export function createProgram(): Command {
   program.addCommand(keyCommand());
   program
     .command('version')
-    .description('print the versions of Paceline and of the Node it runs on')
-    .action(() => console.log(`paceline ${version()} (node ${process.versions.node})`));
+    .description('the same as --version')
+    .action(() => console.log(versions()));
   return program;
 }
 
-function version(): string {
+function versions(): string {
   const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
-  return manifest.version;
+  return `paceline ${manifest.version} (node ${process.versions.node})`;
 }

@@ -71,6 +71,13 @@ describe('the server process', () => {
     expect(exit.stderr).toContain('config.pbtxt');
   }, 60_000);
 
+  it('says in one line that a model repository cannot be read', async () => {
+    const exit = await runServerToExit(['--model-repository=/no/such/folder', '--http-port=0', '--grpc-port=0', '--metrics-port=0']);
+    expect(exit.code).toBe(1);
+    expect(exit.stderr).toContain("paceline: failed to read model repository '/no/such/folder'");
+    expect(exit.stderr).not.toContain('    at ');
+  }, 60_000);
+
   it('names an unknown flag and the one that was probably meant', async () => {
     const exit = await runServerToExit(['--model-repositry=/models']);
     expect(exit.code).toBe(1);

@@ -9,8 +9,7 @@ export function logModelEvents(models: ModelManager, logger: Logger): void {
     if (state === 'READY') {
       const warmed = warmup && { warmupSamples: warmup.samples, warmupRuns: warmup.runs, warmupMs: Math.round(warmup.durationMs) };
       logger.info({ model, version, instances, loadMs: Math.round(event.loadMs), ...warmed }, 'model ready');
-    }
-    else if (failed(event)) logger.error({ model, version, reason: event.reason }, 'model failed to load');
+    } else if (failed(event)) logger.error({ model, version, reason: event.reason }, 'model failed to load');
     else logger.debug({ model, version, state, reason: event.reason }, 'model state');
   });
 }

@@ -1,8 +1,9 @@
 /** `paceline serve`: starts the server, shows what is ready, and ends it in good order. Returns the exit code. */
 import { parseServeOptions, type ServeOptions } from '@paceline/config';
+import { ServingError } from '@paceline/protocol';
 import { createLog, type Log, type Logger } from '@paceline/telemetry';
 import { startEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
-import { exampleCommand } from './example-repository.js';
+import { EXAMPLE_REPOSITORY, exampleCommand } from './example-repository.js';
 import { StartError } from './listen-error.js';
 import { readyText } from './ready-table.js';
 import { waitForSignal } from './shutdown.js';
@@ -27,7 +28,8 @@ export async function serve(argv: readonly string[], env: NodeJS.ProcessEnv): Pr
   try {
     return await run(options, log);
   } catch (error) {
-    if (!(error instanceof StartError)) throw error;
+    // Both are written for people; anything else is a bug and keeps its stack.
+    if (!(error instanceof StartError) && !(error instanceof ServingError)) throw error;
     process.stderr.write(`paceline: ${error.message}\n`);
     return 1;
   }
@@ -50,8 +52,7 @@ async function run(options: ServeOptions, log: Log): Promise<number> {
     for (const warning of started.warnings) logger.warn(warning);
     const failed = started.models.filter(({ error }) => error !== undefined);
     if (failed.length > 0 && options.repository.exitOnError) {
-      for (const { model, error } of failed) process.stderr.write(`paceline: model '${model}' cannot be served: ${error!.message}\n`);
-      process.stderr.write('paceline: ending, because --exit-on-error is true; with --exit-on-error=false the other models are served\n');
+      process.stderr.write(`${failedStartText(failed.map(({ model }) => model), options)}\n`);
       await server.drain(0);
       return 1;
     }
@@ -68,14 +69,37 @@ async function run(options: ServeOptions, log: Log): Promise<number> {
   return 0;
 }
 
+/** The log has said why each model failed; this says what that means and what to do. */
+function failedStartText(models: readonly string[], options: ServeOptions): string {
+  const names = models.map((model) => `'${model}'`).join(', ');
+  const check = repositoriesOf(options).join(' ');
+  return [
+    `paceline: ending: ${models.length === 1 ? `model ${names} cannot` : `models ${names} cannot`} be served, for the reasons logged above.`,
+    `  Every fault with its line:  paceline check ${check}`,
+    '  Serve the other models:     add --exit-on-error=false',
+  ].join('\n');
+}
+
 function announce(server: EmbeddedServer, options: ServeOptions, logger: Logger): void {
   const { http, grpc, metrics } = server.addresses;
   logger.info({ http, grpc, metrics }, 'serving');
+  const scheme = options.http.tls === undefined ? 'http' : 'https';
   const addresses = [
-    { what: 'HTTP', address: http && `http://${http}/v2` },
+    { what: 'HTTP', address: http && `${scheme}://${http}/v2` },
     { what: 'gRPC', address: grpc },
     { what: 'metrics', address: metrics && `http://${metrics}/metrics` },
   ].flatMap(({ what, address }) => (address ? [{ what, address }] : []));
-  const example = options.repository.directories.length === 0 && http ? exampleCommand(http) : undefined;
-  process.stdout.write(`\n${readyText({ models: server.models.index(false), addresses, example }, process.stdout.isTTY === true)}\n`);
+  const open = options.http.tls === undefined && options.access.keyFile === undefined;
+  const report = {
+    models: server.models.index(false),
+    repositories: repositoriesOf(options),
+    addresses,
+    example: http !== undefined && open ? exampleCommand(http, server.models) : undefined,
+  };
+  const { columns = 100, isTTY } = process.stdout;
+  process.stdout.write(`\n${readyText(report, { columns, colour: isTTY === true && !process.env['NO_COLOR'] })}\n`);
+}
+
+function repositoriesOf({ repository }: ServeOptions): readonly string[] {
+  return repository.directories.length > 0 ? repository.directories : [EXAMPLE_REPOSITORY];
 }
