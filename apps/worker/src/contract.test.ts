@@ -2,7 +2,8 @@ import { jest } from '@jest/globals';
 import { addSubModel, gatherModel } from '@paceline/testkit';
 import { describeWorkerLink } from '@paceline/worker-rpc/testing';
 import { createLogger, SILENT } from '@paceline/telemetry';
-import { createLocalWorker, type LocalWorkerOptions } from './local-worker.js';
+import { createLocalWorker } from './local-worker.js';
+import type { LocalWorkerOptions } from './local-worker.options.js';
 import { WorkerFixture } from './testing/worker-fixture.js';
 
 // Processes are started and killed; a busy machine may take its time.

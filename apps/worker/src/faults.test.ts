@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { identityModel, slowModel, writeFaultyHost, type HostFaults } from '@paceline/testkit';
 import { defaultHostEntry } from './hosts/host-process.js';
-import type { LocalWorkerOptions } from './local-worker.js';
+import type { LocalWorkerOptions } from './local-worker.options.js';
 import type { InstanceRestart } from './supervision/observer.js';
 import { isRunning, until } from './testing/processes.js';
 import { fp32, int64, readFp32 } from './testing/samples.js';

@@ -1,4 +1,5 @@
-export { createLocalWorker, LocalWorker, type LocalWorkerOptions, type WorkerStatistics } from './local-worker.js';
+export { createLocalWorker, LocalWorker, type WorkerStatistics } from './local-worker.js';
+export type { LocalWorkerOptions } from './local-worker.options.js';
 export {
   RESTART_REASONS,
   type InstanceMemory,

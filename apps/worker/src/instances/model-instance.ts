@@ -2,13 +2,11 @@
  * One model instance: the batches it has (at most two: one running, one staged), the host it lives in, and its return
  * after that host died. Every batch that was accepted ends in exactly one completion.
  */
-import type { Clock, Timer } from '@paceline/clock';
+import type { Timer } from '@paceline/clock';
 import { ServingError } from '@paceline/protocol';
-import type { ReplyChannel } from '@paceline/streams';
-import type { Logger } from '@paceline/telemetry';
-import type { Batch, BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
+import type { Batch } from '@paceline/worker-rpc';
 import { FRAME } from '../host-protocol/frames.js';
-import type { Berth, HostFleet, Tenant } from '../hosts/host-fleet.js';
+import type { Berth, Tenant } from '../hosts/host-fleet.js';
 import type { PlacementRequest } from '../hosts/placement.js';
 import type { HostEnd } from '../hosts/host-process.js';
 import { POOL_COPY_BYTES } from '../hosts/shared-file.js';
@@ -16,37 +14,14 @@ import { executeFrame, gather, writeLargeInputs, type GatheredBatch } from '../i
 import { asServingError, unanswered } from '../infer/completion.js';
 import { deliver, type ComputeStages, type Delivery } from '../infer/deliver.js';
 import { readLargeOutputs, readOutputs, type BatchOutputs } from '../infer/scatter.js';
-import type { CopyCounter } from '../infer/copy-counter.js';
 import { Backoff } from '../supervision/backoff.js';
-import type { ExecuteLimits } from '../supervision/execute-limit.js';
-import type { RestartReason, WorkerObserver } from '../supervision/observer.js';
+import type { RestartReason } from '../supervision/observer.js';
+import { beginLimitUs, type InstanceContext } from './instance-context.js';
 import { failure, loadInto } from './load-into.js';
 import type { LoadedModel } from './loaded-model.js';
 import { warmUp } from './warm-up.js';
 
 const MOST_BATCHES = 2;
-
-/** What a busy machine moves through a socket at the least: 100 MB a second. */
-const BYTES_PER_US = 100;
-
-export interface InstanceContext {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly fleet: HostFleet;
-  readonly replies: ReplyChannel;
-  readonly limits: ExecuteLimits;
-  readonly loadLimitUs: number;
-  /** The same where others wait meanwhile. */
-  readonly pooledLoadLimitUs: number;
-  /** A pooled model whose runs take longer gets a host of its own. */
-  readonly slowRunUs: number;
-  /** An execute must have begun after this long, plus what its bytes take to arrive. */
-  readonly beginLimitUs: number;
-  readonly copies: CopyCounter;
-  readonly observer: WorkerObserver | undefined;
-  onInstance(event: InstanceEvent): void;
-  onCompletion(completion: BatchCompletion): void;
-}
 
 export class ModelInstance implements Tenant {
   readonly modelKey: string;
@@ -155,7 +130,7 @@ export class ModelInstance implements Tenant {
     const limitUs = this.model.limit.limitUs(gathered.totalBytes);
     const work = {
       limitUs,
-      beginLimitUs: this.context.beginLimitUs + gathered.totalBytes / BYTES_PER_US,
+      beginLimitUs: beginLimitUs(this.context, gathered.totalBytes),
       what: `a run of model '${batch.model}'`,
       onAnswer: (answer: Buffer) => this.#onAnswer(batch, berth, answer, givenUs, gathered.totalBytes),
       onGone: (started: boolean, reason: string) => this.#onLost(batch, started, reason),

@@ -9,7 +9,8 @@ import type { Batch, BatchCompletion } from '@paceline/worker-rpc';
 import { unanswered } from '../infer/completion.js';
 import { Backoff } from '../supervision/backoff.js';
 import type { LoadedModel } from './loaded-model.js';
-import { ModelInstance, type InstanceContext } from './model-instance.js';
+import { ModelInstance } from './model-instance.js';
+import type { InstanceContext } from './instance-context.js';
 
 const KEEP_IDLE_US = 10_000_000;
 

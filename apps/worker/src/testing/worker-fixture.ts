@@ -7,7 +7,8 @@ import { createLogger, SILENT } from '@paceline/telemetry';
 import type { DataType, Tensor } from '@paceline/tensor';
 import type { Batch, BatchCompletion, BatchMember, LoadSpec } from '@paceline/worker-rpc';
 import { RecordingListener, RecordingReplies } from '@paceline/worker-rpc/testing';
-import { createLocalWorker, type LocalWorker, type LocalWorkerOptions } from '../local-worker.js';
+import { createLocalWorker, type LocalWorker } from '../local-worker.js';
+import type { LocalWorkerOptions } from '../local-worker.options.js';
 import { configOf } from './samples.js';
 
 export interface ModelOptions {
