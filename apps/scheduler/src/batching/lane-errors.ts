@@ -57,7 +57,9 @@ export function noInstance(envelope: Envelope): ServingError {
 }
 
 /** The request ran alone and its instance died, not for the first time: to try again would only kill another one. */
-export function instanceKilled(envelope: Envelope, instance: string): ServingError {
+export function instanceKilled(envelope: Envelope, instance: string, cause: ServingError | undefined): ServingError {
+  // Ended by us for its time, which is no crash: the worker's words name the limit.
+  if (cause?.reason === 'execute_limit') return cause;
   return new ServingError(
     'INTERNAL',
     `model instance '${instance}' of '${envelope.model}' died while it executed this request alone, after it had died with it before`,

@@ -88,6 +88,17 @@ describe('queue size', () => {
     );
   });
 
+  test('what arrives at once while an instance is idle fills the instance first, then the queue', () => {
+    open({ maxBatchSize: 1, maxQueueSize: 3 });
+    for (let n = 0; n < 6; n++) intake.onEnvelope(envelope(n));
+    clock.advance(0);
+    expect(replies.errors().map(([n, code]) => [n, code])).toEqual([
+      [4, 'RESOURCE_EXHAUSTED'],
+      [5, 'RESOURCE_EXHAUSTED'],
+    ]);
+    expect(worker.numbers()).toEqual([[0]]);
+  });
+
   test('the time to come back is that of the queue at the rate of the last seconds', () => {
     open({ maxBatchSize: 1, maxQueueSize: 20 });
     const instance = new Instance(() => 50_000);

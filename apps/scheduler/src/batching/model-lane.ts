@@ -66,7 +66,12 @@ export class ModelLane {
       return this.ports.replies.send(envelope.ref, { ok: false, final: true, error: errors.notReady(envelope.model, envelope.version) });
     if (this.#items.find(envelope.ref)) return;
     const nowUs = this.ports.clock.nowUs();
-    const queued = this.#batcher.enqueue(envelope, nowUs);
+    let queued = this.#batcher.enqueue(envelope, nowUs);
+    if (typeof queued !== 'number' && queued.reason === 'queue_full' && this.#instances.capacity().idle > 0) {
+      // What arrived in this turn of the event loop may fill the queue while instances stand idle: dispatch it first.
+      this.#turn();
+      queued = this.#batcher.enqueue(envelope, nowUs);
+    }
     if (typeof queued !== 'number') {
       if (queued.reason === 'latency_objective') this.#objective.shed();
       const error =
@@ -172,7 +177,7 @@ export class ModelLane {
       const recovery = recoveryOf(completion, { members: flight.items.length, losses, falseStarts, place });
       if (item.cancelled) this.#items.finish(item);
       else if (recovery.kind === 'failed') this.#refuse(item, completion.error ?? errors.modelFailed(item.envelope));
-      else if (recovery.kind === 'killer') this.#refuse(item, errors.instanceKilled(item.envelope, completion.instance));
+      else if (recovery.kind === 'killer') this.#refuse(item, errors.instanceKilled(item.envelope, completion.instance, completion.error));
       else {
         this.#items.release(item);
         if (recovery.kind === 'requeue') target.#adopt(item, 'queued', recovery.counted ? nowUs : item.enqueuedUs, this);

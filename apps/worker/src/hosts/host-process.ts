@@ -34,7 +34,7 @@ export interface HostWork {
   /** Any answer to it, `failed` included; `started` is not one. */
   onAnswer(frame: Buffer): void | Promise<void>;
   /** The host has gone. `started`: it had begun with this. */
-  onGone(started: boolean, reason: string): void;
+  onGone(started: boolean, reason: string, cause?: HostEnd['cause']): void;
 }
 
 interface UnderWay {
@@ -221,7 +221,7 @@ export class HostProcess {
     this.#gone = true;
     const begun = this.shared ? this.shared.lastStarted() : this.#announced;
     this.shared?.close();
-    for (const { sequence, work } of this.#underWay.splice(0)) work.onGone(sequence === begun, end.text);
+    for (const { sequence, work } of this.#underWay.splice(0)) work.onGone(sequence === begun, end.text, end.cause);
     this.options.onExit(this, end);
   }
 }

@@ -133,7 +133,8 @@ export class ModelInstance implements Tenant {
       beginLimitUs: beginLimitUs(this.context, gathered.totalBytes),
       what: `a run of model '${batch.model}'`,
       onAnswer: (answer: Buffer) => this.#onAnswer(batch, berth, answer, givenUs, gathered.totalBytes),
-      onGone: (started: boolean, reason: string) => this.#onLost(batch, started, reason),
+      onGone: (started: boolean, reason: string, cause?: HostEnd['cause']) =>
+        this.#onLost(batch, started, reason, cause === 'hung' ? limitUs : undefined),
     };
     host.send(frame, sequence, work, slot);
   }
@@ -263,10 +264,13 @@ export class ModelInstance implements Tenant {
     }
   }
 
-  #onLost(batch: Batch, started: boolean, reason: string): void {
+  /** @param overLimitUs the limit, if the host was ended because a run took longer */
+  #onLost(batch: Batch, started: boolean, reason: string, overLimitUs: number | undefined): void {
     if (started) this.model.isolated = true;
-    const error = new ServingError('UNAVAILABLE', `model '${batch.model}' lost its instance '${this.name}': ${reason}`, {
-      reason: 'instance_lost',
+    const hung = started && overLimitUs !== undefined;
+    if (hung) this.model.limit.outlived(overLimitUs);
+    const error = new ServingError(hung ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', `model '${batch.model}' lost its instance '${this.name}': ${reason}`, {
+      reason: hung ? 'execute_limit' : 'instance_lost',
     });
     this.#complete(batch, 'lost', started, error);
   }

@@ -2,6 +2,8 @@
  * How long one batch may run before its host counts as hung. The configured limit holds until enough runs have been
  * seen; then it is a multiple of the worst of them, scaled up for a batch that brings more bytes than any before, never
  * below a floor and never above the configured limit. The first run has a limit of its own: it may compile and page in.
+ * A model whose time depends on values can outlive a lesson: the run that does ends the lesson, and is tried again under
+ * the configured limit.
  */
 const LEARNED_AFTER_RUNS = 50;
 const TIMES_WORST = 20;
@@ -24,6 +26,13 @@ export class ExecuteLimit {
     this.#runs += 1;
     if (inferUs > this.#worstUs) this.#worstUs = inferUs;
     if (inputBytes > this.#mostBytes) this.#mostBytes = inputBytes;
+  }
+
+  /** A run was ended at `limitUs`. If that limit was learned, it was learned from the wrong runs: it is forgotten. */
+  outlived(limitUs: number): void {
+    if (limitUs >= this.limits.executeLimitUs) return;
+    this.#runs = 1;
+    this.#worstUs = Math.max(this.#worstUs, limitUs);
   }
 
   /** Longest run of the model so far, microseconds. */

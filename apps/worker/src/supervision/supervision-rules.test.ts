@@ -26,6 +26,22 @@ describe('execute limit', () => {
     expect(after(50, 20 * SECOND).limitUs(100)).toBe(30 * SECOND);
   });
 
+  test('a run that outlives a learned limit ends the lesson, and the next lesson is longer', () => {
+    const limit = after(60, 5);
+    expect(limit.limitUs(100)).toBe(SECOND);
+    limit.outlived(SECOND);
+    expect(limit.limitUs(100)).toBe(30 * SECOND);
+    for (let i = 0; i < 60; i++) limit.record(5, 100);
+    expect(limit.limitUs(100)).toBe(20 * SECOND);
+  });
+
+  test('a run that outlives the configured limit teaches nothing', () => {
+    const limit = after(60, 2 * SECOND);
+    limit.outlived(30 * SECOND);
+    expect(limit.limitUs(100)).toBe(30 * SECOND);
+    expect(limit.worstUs).toBe(2 * SECOND);
+  });
+
   test('a batch larger than any before gets more, a smaller one not less', () => {
     expect(after(50, 200_000).limitUs(200)).toBe(8 * SECOND);
     expect(after(50, 200_000).limitUs(1)).toBe(4 * SECOND);
