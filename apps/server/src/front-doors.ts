@@ -24,7 +24,12 @@ export async function openFrontDoors({ http, grpc, metrics }: FrontDoors, option
   };
 }
 
-async function open(what: string, flag: string, door: ListenOptions, listen: (door: ListenOptions) => Promise<number>): Promise<string | undefined> {
+async function open(
+  what: string,
+  flag: string,
+  door: ListenOptions,
+  listen: (door: ListenOptions) => Promise<number>,
+): Promise<string | undefined> {
   if (!door.enabled) return undefined;
   try {
     return joined(door.address, await listen(door));

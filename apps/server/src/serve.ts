@@ -52,7 +52,12 @@ async function run(options: ServeOptions, log: Log): Promise<number> {
     for (const warning of started.warnings) logger.warn(warning);
     const failed = started.models.filter(({ error }) => error !== undefined);
     if (failed.length > 0 && options.repository.exitOnError) {
-      process.stderr.write(`${failedStartText(failed.map(({ model }) => model), options)}\n`);
+      process.stderr.write(
+        `${failedStartText(
+          failed.map(({ model }) => model),
+          options,
+        )}\n`,
+      );
       await server.drain(0);
       return 1;
     }

@@ -12,14 +12,18 @@ passSignalsOn();
 try {
   checkMachine();
   await setUp();
-  const { code, signal } = await run(serverNode(), [...serverNodeFlags(), '--import', FOLLOW_LAUNCHER, SERVER_MAIN, ...process.argv.slice(2)], {
-    // npm runs scripts in the root; a relative --model-repository is meant from where the user is.
-    cwd: process.env.INIT_CWD ?? process.cwd(),
-    env: { ...process.env, PACELINE_LAUNCHER_PID: String(process.pid) },
-    // Standard input is a pipe that ends with us.
-    stdio: ['pipe', 'inherit', 'inherit'],
-    signalGroup: false,
-  });
+  const { code, signal } = await run(
+    serverNode(),
+    [...serverNodeFlags(), '--import', FOLLOW_LAUNCHER, SERVER_MAIN, ...process.argv.slice(2)],
+    {
+      // npm runs scripts in the root; a relative --model-repository is meant from where the user is.
+      cwd: process.env.INIT_CWD ?? process.cwd(),
+      env: { ...process.env, PACELINE_LAUNCHER_PID: String(process.pid) },
+      // Standard input is a pipe that ends with us.
+      stdio: ['pipe', 'inherit', 'inherit'],
+      signalGroup: false,
+    },
+  );
   process.exitCode = exitCodeOf(code, signal);
 } catch (error) {
   if (!(error instanceof SetupError) && !(error instanceof Stopped)) throw error;

@@ -46,7 +46,9 @@ export function serverNode() {
 
 /** Flags of the server's Node, one word each; the same file serves the `paceline` command. */
 export function serverNodeFlags() {
-  return readFileSync(join(ROOT, 'apps', 'server', 'node.flags'), 'utf8').split(/\s+/).filter((flag) => flag !== '');
+  return readFileSync(join(ROOT, 'apps', 'server', 'node.flags'), 'utf8')
+    .split(/\s+/)
+    .filter((flag) => flag !== '');
 }
 
 /** The environment for pnpm and turbo: both found on PATH, nobody's usage reported. @throws SetupError without pnpm. */

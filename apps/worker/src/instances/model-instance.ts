@@ -269,9 +269,13 @@ export class ModelInstance implements Tenant {
     if (started) this.model.isolated = true;
     const hung = started && overLimitUs !== undefined;
     if (hung) this.model.limit.outlived(overLimitUs);
-    const error = new ServingError(hung ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', `model '${batch.model}' lost its instance '${this.name}': ${reason}`, {
-      reason: hung ? 'execute_limit' : 'instance_lost',
-    });
+    const error = new ServingError(
+      hung ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE',
+      `model '${batch.model}' lost its instance '${this.name}': ${reason}`,
+      {
+        reason: hung ? 'execute_limit' : 'instance_lost',
+      },
+    );
     this.#complete(batch, 'lost', started, error);
   }
 

@@ -97,13 +97,21 @@ export function describeStreams(name: string, join: JoinStreams): void {
       ]);
       expect(frames[0]!.frame).toEqual(ok);
       const answer = frames[1]!.frame;
-      expect(answer.ok || { code: answer.error.code, reason: answer.error.reason, message: answer.error.message, retryAfterMs: answer.error.retryAfterMs }).toEqual(
-        { code: 'RESOURCE_EXHAUSTED', reason: 'queue_full', message: 'queue full', retryAfterMs: 20 },
-      );
+      expect(
+        answer.ok || {
+          code: answer.error.code,
+          reason: answer.error.reason,
+          message: answer.error.message,
+          retryAfterMs: answer.error.retryAfterMs,
+        },
+      ).toEqual({ code: 'RESOURCE_EXHAUSTED', reason: 'queue_full', message: 'queue full', retryAfterMs: 20 });
     });
 
     test('a reply for a gateway that is gone harms nobody', async () => {
-      streams.replies.send({ gateway: 'cccccccccccccccc', number: 1 }, { ok: false, final: true, error: new ServingError('INTERNAL', 'x') });
+      streams.replies.send(
+        { gateway: 'cccccccccccccccc', number: 1 },
+        { ok: false, final: true, error: new ServingError('INTERNAL', 'x') },
+      );
       streams.replies.send({ gateway: A, number: 2 }, { ok: false, final: true, error: new ServingError('INTERNAL', 'y') });
       await streams.settle();
       expect(frames.map(({ number }) => number)).toEqual([2]);

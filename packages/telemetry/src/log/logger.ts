@@ -79,7 +79,14 @@ function output(file: string | undefined): DestinationStream {
   if (file === undefined && process.stderr.isTTY) {
     // Only a terminal needs it, so nothing else pays for loading it.
     const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
-    return pretty({ destination: 2, sync: true, colorize: !process.env['NO_COLOR'], singleLine: true, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname' });
+    return pretty({
+      destination: 2,
+      sync: true,
+      colorize: !process.env['NO_COLOR'],
+      singleLine: true,
+      translateTime: 'SYS:HH:MM:ss.l',
+      ignore: 'pid,hostname',
+    });
   }
   return destination({ dest: file ?? 2, sync: true, mkdir: true });
 }
