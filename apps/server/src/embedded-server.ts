@@ -28,6 +28,7 @@ import { drain, type Draining } from './drain.js';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
 import { openFrontDoors, type Addresses, type FrontDoors } from './front-doors.js';
 import { gatewayLimits, inferLimits, laneQueueTimeoutUs } from './limits.js';
+import { collectAfterUnloads } from './memory.js';
 import { logModelEvents } from './model-log.js';
 import { metricsOptions, openAccessLog, restartCounter } from './observability.js';
 import { openSecurity } from './security.js';
@@ -100,6 +101,7 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
   });
   const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock, limits: inferLimits(options) });
   streams.attachGateway(gateway, (number, frame) => inferHandler.onFrame(number, frame));
+  collectAfterUnloads(models, () => inferHandler.unanswered, clock);
   let ready = true;
   const info: ServerInfo = {
     name: options.id,

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { ServingError } from '@paceline/protocol';
 import type { Grant } from '../access/grant.js';
 import type { ByteBudget } from '../infer/byte-budget.js';
+import type { BodyPool } from './body-pool.js';
 import type { DataPlaneLimits } from './data-plane-limits.js';
 import type { InferRoute } from './infer-route.js';
 import type { InferHead } from './request-head.js';
@@ -17,6 +18,7 @@ export interface ConnectionHost {
   /** True once the data plane drains: each connection ends with the reply behind which nothing more has come. */
   readonly closing: boolean;
   readonly budget: ByteBudget;
+  readonly bodies: BodyPool;
   /** Lower-case names of the headers that decide about access. */
   readonly credentialNames: ReadonlySet<string>;
   /** What the caller may do, or why not; undefined = nothing is asked. Decided before the body is read. */

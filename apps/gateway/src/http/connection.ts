@@ -188,7 +188,7 @@ export class Connection {
       this.#start(head, bytes.subarray(start, end), reservedBytes);
       return true;
     }
-    this.#body = new IncomingBody(head, reservedBytes);
+    this.#body = new IncomingBody(head, reservedBytes, this.host.bodies);
     this.#body.take(bytes.subarray(start));
     this.#rest = EMPTY;
     return false;
@@ -201,11 +201,11 @@ export class Connection {
     if (!body.complete) return EMPTY;
     this.#body = undefined;
     this.#times.requestBegins();
-    this.#start(body.head, body.buffer, body.reservedBytes);
+    this.#start(body.head, body.buffer, body.reservedBytes, body);
     return used === chunk.length ? EMPTY : chunk.subarray(used);
   }
 
-  #start(head: InferHead, body: Buffer, reservedBytes: number): void {
+  #start(head: InferHead, body: Buffer, reservedBytes: number, incoming?: IncomingBody): void {
     const slot = this.#replies.open(head.close, reservedBytes);
     if (head.close) this.#state = 'ending';
     slot.cancel = this.host.route.handle(
@@ -221,7 +221,10 @@ export class Connection {
         peer: this.#peer,
         traceparent: head.traceparent,
       },
-      (reply) => this.#replies.answer(slot, reply),
+      (reply) => {
+        if (reply.status === 200) incoming?.done();
+        this.#replies.answer(slot, reply);
+      },
     );
   }
 

@@ -16,6 +16,7 @@ import type { Grant } from '../access/grant.js';
 import type { TlsSource } from '../access/tls-files.js';
 import { ByteBudget } from '../infer/byte-budget.js';
 import type { InferHandler } from '../infer/infer-service.js';
+import { BodyPool } from './body-pool.js';
 import { Connection } from './connection.js';
 import type { ConnectionHost } from './connection-host.js';
 import { DEFAULT_DATA_PLANE_LIMITS, type DataPlaneLimits } from './data-plane-limits.js';
@@ -80,6 +81,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Set<Connection>();
   readonly budget: ByteBudget;
+  readonly bodies = new BodyPool();
   /** Connections that node:http has taken over end like the others. */
   readonly #behind: FallbackDrain;
   #ending = false;
@@ -201,6 +203,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     this.dateLine = `Date: ${new Date(this.#clock.wallMs()).toUTCString()}\r\n`;
     for (const connection of this.#connections) connection.checkTimeouts();
     if (this.#ending) this.#fallback.closeIdleConnections();
+    if (this.#connections.size === 0) this.bodies.clear();
     this.#timer = this.#clock.setTimer(TICK_US, () => this.#onTick());
   }
 }

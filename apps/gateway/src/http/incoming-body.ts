@@ -1,17 +1,25 @@
 /** A request body that comes in several pieces: each is copied once, into a buffer of the announced length. */
+import type { BodyPool } from './body-pool.js';
 import type { InferHead } from './request-head.js';
 
 export class IncomingBody {
+  /** The body; inputs are views of it. */
   readonly buffer: Buffer;
   filledBytes = 0;
+  /** Memory to be given back. */
+  #pooled: Buffer | undefined;
 
   constructor(
     readonly head: InferHead,
     /** What it takes of the byte budget. */
     readonly reservedBytes: number,
+    private readonly pool: BodyPool,
   ) {
-    // Memory that nobody else shares, because inputs are views of it; the system provides it as it is filled.
-    this.buffer = Buffer.allocUnsafeSlow(head.contentLength);
+    // JSON is read once and may go to another thread for good; only bytes that stay where they are can be used again.
+    if (head.inferenceHeaderLength !== undefined && head.contentEncoding === undefined && reservedBytes > 0) {
+      this.#pooled = pool.take(head.contentLength);
+      this.buffer = this.#pooled.subarray(0, head.contentLength);
+    } else this.buffer = Buffer.allocUnsafeSlow(head.contentLength);
   }
 
   get totalBytes(): number {
@@ -27,5 +35,11 @@ export class IncomingBody {
     const used = piece.copy(this.buffer, this.filledBytes);
     this.filledBytes += used;
     return used;
+  }
+
+  /** The request has its result: nobody reads the body any more. */
+  done(): void {
+    if (this.#pooled !== undefined) this.pool.give(this.#pooled);
+    this.#pooled = undefined;
   }
 }
