@@ -2,11 +2,12 @@
  * How long one batch may run before its host counts as hung. The configured limit holds until enough runs have been
  * seen; then it is a multiple of the worst of them, scaled up for a batch that brings more bytes than any before, never
  * below a floor and never above the configured limit. The first run has a limit of its own: it may compile and page in.
- * A model whose time depends on values can outlive a lesson: the run that does ends the lesson, and is tried again under
- * the configured limit.
+ * A model whose time depends on values can outlive a lesson: each run that does multiplies the limit, so that a long run
+ * gets through when it is tried again, and a hung one does not hold up others for the configured limit each time.
  */
 const LEARNED_AFTER_RUNS = 50;
 const TIMES_WORST = 20;
+const TIMES_OUTLIVED = 4;
 
 export interface ExecuteLimits {
   readonly firstRunLimitUs: number;
@@ -28,11 +29,10 @@ export class ExecuteLimit {
     if (inputBytes > this.#mostBytes) this.#mostBytes = inputBytes;
   }
 
-  /** A run was ended at `limitUs`. If that limit was learned, it was learned from the wrong runs: it is forgotten. */
+  /** A run was ended at `limitUs`. If that limit was learned, it may have been learned from the wrong runs. */
   outlived(limitUs: number): void {
     if (limitUs >= this.limits.executeLimitUs) return;
-    this.#runs = 1;
-    this.#worstUs = Math.max(this.#worstUs, limitUs);
+    this.#worstUs = Math.max(this.#worstUs, (TIMES_OUTLIVED * limitUs) / TIMES_WORST);
   }
 
   /** Longest run of the model so far, microseconds. */

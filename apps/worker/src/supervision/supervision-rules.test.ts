@@ -26,13 +26,17 @@ describe('execute limit', () => {
     expect(after(50, 20 * SECOND).limitUs(100)).toBe(30 * SECOND);
   });
 
-  test('a run that outlives a learned limit ends the lesson, and the next lesson is longer', () => {
+  test('each run that outlives a learned limit multiplies it, up to the configured one', () => {
     const limit = after(60, 5);
     expect(limit.limitUs(100)).toBe(SECOND);
     limit.outlived(SECOND);
-    expect(limit.limitUs(100)).toBe(30 * SECOND);
+    expect(limit.limitUs(100)).toBe(4 * SECOND);
+    limit.outlived(4 * SECOND);
+    expect(limit.limitUs(100)).toBe(16 * SECOND);
     for (let i = 0; i < 60; i++) limit.record(5, 100);
-    expect(limit.limitUs(100)).toBe(20 * SECOND);
+    expect(limit.limitUs(100)).toBe(16 * SECOND);
+    limit.outlived(16 * SECOND);
+    expect(limit.limitUs(100)).toBe(30 * SECOND);
   });
 
   test('a run that outlives the configured limit teaches nothing', () => {
