@@ -25,7 +25,7 @@ export async function httpClosedLoad(plan: Extract<LoadPlan, { kind: 'http-close
       plan.port,
       (status) => {
         if (status === 200) recorder.succeeded(sentAtMs, performance.now());
-        else if (status === 429 && plan.mayRefuse) recorder.refused(sentAtMs, performance.now());
+        else if ((status === 429 || status === 504) && plan.mayRefuse) recorder.refused(sentAtMs, performance.now());
         else recorder.failure(`HTTP ${status}`);
         send(connection);
       },

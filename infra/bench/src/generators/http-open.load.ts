@@ -58,7 +58,7 @@ export async function httpOpenLoad(plan: Extract<LoadPlan, { kind: 'http-open' }
         plan.port,
         (status) => {
           if (status === 200) recorder.succeeded(slot.dueAtMs, performance.now());
-          else if (status === 429 && plan.mayRefuse) recorder.refused(slot.sentAtMs, performance.now());
+          else if ((status === 429 || status === 504) && plan.mayRefuse) recorder.refused(slot.sentAtMs, performance.now());
           else recorder.failure(`HTTP ${status}`);
           release(slot);
         },

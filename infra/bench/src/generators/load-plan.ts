@@ -21,7 +21,7 @@ export type LoadPlan =
       /** Where the send times come from; Poisson from `seed` where it is left out. */
       readonly arrivals?: 'poisson' | 'conversation-trace';
       readonly seed: number;
-      /** Answers with 429 are counted as refused instead of failed. */
+      /** Answers with 429, and 504 for what was given up in the queue, are counted as refused instead of failed. */
       readonly mayRefuse?: boolean;
       /** Successful answers within this time are counted as well. */
       readonly objectiveMs?: number;

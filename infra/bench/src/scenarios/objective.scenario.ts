@@ -22,7 +22,7 @@ export const objectiveScenario: Scenario = async (rig) => {
     const base = { form: 'binary', port: server.httpPort, warmupMs } as const;
     const capacity: number[] = [];
     for (const { name: model } of models) {
-      const closed = { ...base, kind: 'http-closed', model, connections, measureMs } as const;
+      const closed = { ...base, kind: 'http-closed', model, connections, measureMs, mayRefuse: true } as const;
       capacity.push((await rig.generator.run(closed, () => undefined)).ratePerS);
     }
     // One rate for both, which both can carry.
