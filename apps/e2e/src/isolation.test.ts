@@ -1,21 +1,11 @@
 /** Hundreds of bad requests among good ones in the same batches: each good one gets its own right answer. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporaryModelRepository, type TemporaryRepository } from '@paceline/testkit';
+import { Draw } from './support/draw.js';
 import { FIXTURE_MODELS } from './support/fixture-models.js';
 import { startServer, type ServerProcess } from './support/server-process.js';
 
 const SEED = 20_261_130;
-
-/** A small generator with a printed seed (mulberry32, public domain). */
-function random(seed: number): () => number {
-  let a = seed;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 /** Bodies that are refused, each with the status and a part of the text that it must get. */
 const BAD: readonly { readonly body: string; readonly status: number; readonly text: string }[] = [
@@ -48,11 +38,11 @@ describe('bad requests', () => {
   }
 
   it(`cost nobody else anything (seed ${SEED})`, async () => {
-    const next = random(SEED);
+    const draw = new Draw(SEED);
     const asked = Array.from({ length: 900 }, () => {
-      if (next() < 0.4) return { bad: BAD[Math.floor(next() * BAD.length)]! };
-      const rows = 1 + Math.floor(next() * 3);
-      const indices = Array.from({ length: rows }, () => Math.floor(next() * 4));
+      if (draw.chance(0.4)) return { bad: draw.pick(BAD) };
+      const rows = draw.int(1, 3);
+      const indices = Array.from({ length: rows }, () => draw.int(0, 3));
       return { indices, body: JSON.stringify({ inputs: [{ name: 'INPUT0', datatype: 'INT64', shape: [rows, 1], data: indices }] }) };
     });
     for (let at = 0; at < asked.length; at += 60) {

@@ -1,23 +1,10 @@
 /** For tests: the models of the recorded exchanges, answered in process. */
 import type { Envelope, ServedModel } from '@paceline/protocol';
-import type { DataType, Tensor } from '@paceline/tensor';
+import { DATA_TYPES, type Tensor } from '@paceline/tensor';
 import { echo, fakeModel } from './fake-lane.js';
 
-const TYPES: readonly DataType[] = [
-  'BOOL',
-  'UINT8',
-  'UINT16',
-  'UINT32',
-  'UINT64',
-  'INT8',
-  'INT16',
-  'INT32',
-  'INT64',
-  'FP16',
-  'FP32',
-  'FP64',
-  'BYTES',
-];
+/** What the recorded server served as inputs and outputs. */
+const TYPES = DATA_TYPES.filter((type) => type !== 'BF16');
 
 export const RECORDED_MODELS: readonly ServedModel[] = [
   ...TYPES.map((type) => fakeModel({ name: `identity_${type.toLowerCase()}`, inputs: [['INPUT0', type, [-1, 4]]] })),

@@ -1,36 +1,14 @@
 /** What a lane does when batches end badly, when its model is reloaded, and when it is drained. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { FakeClock } from '@paceline/clock/testing';
-import { StatisticsRegistry } from '@paceline/telemetry';
 import { ServingError } from '@paceline/protocol';
-import { LaneIntake } from '../intake/lane-intake.js';
-import { Lanes } from './lanes.js';
-import { FakeWorker, RecordedReplies, envelope, laneSpec } from './testing/fakes.js';
+import { envelope, laneSpec } from './testing/fakes.js';
+import { LaneRig } from './testing/lane-rig.js';
 
-let clock: FakeClock;
-let worker: FakeWorker;
-let replies: RecordedReplies;
-let statistics: StatisticsRegistry;
-let lanes: Lanes;
-let intake: LaneIntake;
+let { clock, worker, replies, statistics, lanes, intake, send, pending } = new LaneRig();
 
 beforeEach(() => {
-  clock = new FakeClock();
-  worker = new FakeWorker();
-  replies = new RecordedReplies();
-  statistics = new StatisticsRegistry();
-  lanes = new Lanes({ clock, link: worker, replies, statistics });
-  worker.setListener(lanes);
-  intake = new LaneIntake(lanes, replies);
+  ({ clock, worker, replies, statistics, lanes, intake, send, pending } = new LaneRig());
 });
-
-/** Sends requests of one row with these numbers, in one turn of the event loop. */
-function send(...numbers: number[]): void {
-  for (const number of numbers) intake.onEnvelope(envelope(number));
-  clock.advance(0);
-}
-
-const pending = (): number => statistics.forVersion('m', '1').pendingRequests;
 
 describe('batches that end badly', () => {
   test('failed: each member runs alone, only the one at fault gets the error', () => {

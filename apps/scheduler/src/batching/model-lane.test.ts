@@ -1,35 +1,13 @@
 /** The lane around the batcher: what it sends to the worker and what it answers. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { FakeClock } from '@paceline/clock/testing';
-import { StatisticsRegistry } from '@paceline/telemetry';
-import { LaneIntake } from '../intake/lane-intake.js';
-import { Lanes } from './lanes.js';
-import { FakeWorker, RecordedReplies, envelope, laneSpec } from './testing/fakes.js';
+import { laneSpec } from './testing/fakes.js';
+import { LaneRig } from './testing/lane-rig.js';
 
-let clock: FakeClock;
-let worker: FakeWorker;
-let replies: RecordedReplies;
-let statistics: StatisticsRegistry;
-let lanes: Lanes;
-let intake: LaneIntake;
+let { clock, worker, replies, statistics, lanes, intake, send, pending } = new LaneRig();
 
 beforeEach(() => {
-  clock = new FakeClock();
-  worker = new FakeWorker();
-  replies = new RecordedReplies();
-  statistics = new StatisticsRegistry();
-  lanes = new Lanes({ clock, link: worker, replies, statistics });
-  worker.setListener(lanes);
-  intake = new LaneIntake(lanes, replies);
+  ({ clock, worker, replies, statistics, lanes, intake, send, pending } = new LaneRig());
 });
-
-/** Sends requests of one row with these numbers, in one turn of the event loop. */
-function send(...numbers: number[]): void {
-  for (const number of numbers) intake.onEnvelope(envelope(number));
-  clock.advance(0);
-}
-
-const pending = (): number => statistics.forVersion('m', '1').pendingRequests;
 
 describe('batches', () => {
   test('requests of one turn share a batch; those behind a busy instance the next one', () => {
