@@ -17,6 +17,18 @@ export {
   type ContentRange,
   type OutOfRange,
 } from './grpc/typed-contents.js';
+export {
+  isCurrentEpoch,
+  type Device,
+  type Epoch,
+  type GatewayMessage,
+  type LanePressure,
+  type Member,
+  type MemberRole,
+  type RoutedModel,
+  type Routing,
+  type SchedulerMessage,
+} from './cluster.js';
 export type { Envelope, InferRequest, Parameters, ParameterValue, ReplyFrame, RequestedOutput, RequestRef, StageTimings } from './infer.js';
 export type { LoadParameter, ModelCatalog, ModelControl, ModelIndexEntry, ModelState, ServedModel, TensorSpec } from './model.js';
 export type { ModelFileDescription, ModelFileTensor } from './model-file.js';

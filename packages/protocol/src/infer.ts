@@ -50,6 +50,15 @@ export interface Envelope {
   readonly inputs: readonly Tensor[];
   /** Names of the model outputs to compute and return, in order. */
   readonly outputs: readonly string[];
+  /** How often it was handed over, counted from 1; absent = 1. */
+  readonly attempt?: number;
+  /**
+   * Present where the tensors' bytes stayed with the gateway, which happens between processes alone: how many there are.
+   * `inputs` then have their names, datatypes and shapes, and empty `data`; whoever executes pulls the bytes.
+   */
+  readonly heldBytes?: number;
+  /** W3C `traceparent` of the span that handed it over; absent = not traced. */
+  readonly traceParent?: string;
 }
 
 /** Where the time of a successful request went, in nanoseconds; the compute parts are those of its whole batch. */

@@ -26,6 +26,11 @@ export class InMemoryStreams implements RequestQueue, ReplyChannel {
     this.#intake?.onCancel(ref, model, version);
   }
 
+  /** Nothing is kept here. */
+  forget(): void {
+    // Requests reach the intake within `enqueue`.
+  }
+
   send(ref: RequestRef, frame: ReplyFrame): void {
     this.#gateways.get(ref.gateway)?.(ref.number, frame);
   }

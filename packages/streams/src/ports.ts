@@ -10,6 +10,8 @@ export interface RequestQueue {
   enqueue(envelope: Envelope): void;
   /** The client left or its deadline passed: drop it if it still waits, tell the worker if it runs. No reply follows. */
   cancel(ref: RequestRef, model: string, version: string): void;
+  /** It has been answered, or cancelled before: the queue may forget what it kept to send it again. */
+  forget(ref: RequestRef): void;
 }
 
 /** Scheduler side of {@link RequestQueue}. */

@@ -9,11 +9,17 @@ const ALLOWED = {
   // The decisions: pure, so not even the clock.
   core: ['tensor', 'protocol'],
   // Adapters: they never see the core, nor the core them.
-  streams: ['clock', 'tensor', 'protocol'],
-  'worker-rpc': ['clock', 'tensor', 'protocol'],
+  // What those between processes stand on: connections, and Redis.
+  link: ['clock', 'tensor', 'protocol'],
+  redis: ['clock', 'protocol'],
+  streams: ['clock', 'tensor', 'protocol', 'link', 'redis'],
+  'worker-rpc': ['clock', 'tensor', 'protocol', 'link'],
+  'cluster-state': ['clock', 'protocol', 'redis'],
   'model-repository': ['clock', 'tensor', 'protocol'],
   config: ['protocol'],
   telemetry: ['clock', 'protocol'],
+  // What the three apps that are processes of a cluster have in common of NestJS.
+  'nest-kit': ['clock', 'protocol', 'config', 'telemetry'],
   testkit: ['clock', 'tensor', 'protocol'],
 };
 
@@ -76,9 +82,9 @@ export default {
     },
     {
       name: 'nest-only-in-apps',
-      comment: 'Packages know no framework.',
+      comment: 'Packages know no framework, nest-kit excepted.',
       severity: 'error',
-      from: { path: '^(packages|infra)/' },
+      from: { path: '^(packages|infra)/', pathNot: '^packages/nest-kit/' },
       to: { path: 'node_modules/@nestjs/' },
     },
     {

@@ -1,4 +1,13 @@
 export type {
+  Claimed,
+  ConnectWorker,
+  FencedBatch,
+  ModelAnnouncement,
+  RemoteWorker,
+  RemoteWorkerListener,
+  WorkerHello,
+} from './cluster-worker.js';
+export type {
   Batch,
   BatchCompletion,
   BatchMember,

@@ -53,6 +53,12 @@ export interface BatchMember {
   readonly outputs: readonly string[];
   /** Time it spent queued, for the timings in its reply. */
   readonly queueNs: number;
+  /** As in the envelope. */
+  readonly attempt?: number;
+  /** As in the envelope: the tensors' bytes are still with the gateway. */
+  readonly heldBytes?: number;
+  /** W3C `traceparent` of the span that dispatched it; absent = not traced. */
+  readonly traceParent?: string;
 }
 
 export interface Batch {

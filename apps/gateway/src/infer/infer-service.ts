@@ -202,11 +202,11 @@ export class InferService implements InferHandler {
   /** Called by a {@link PendingRequest} whose client left. */
   abandon(pending: PendingRequest): void {
     if (!this.#pending.has(pending.number)) return;
+    this.#cancelQueued(pending);
     this.#forget(pending);
     const { route, acceptedUs, bytes } = pending.accepted;
     route.statistics.closeFlight(bytes);
     route.statistics.recordFailure('CANCELED', (this.#clock.nowUs() - acceptedUs) * 1000, 'client_left');
-    this.#cancelQueued(pending);
   }
 
   /** Refuses new requests from now on; resolves when every accepted one has been answered, expired or cancelled. */
@@ -232,6 +232,7 @@ export class InferService implements InferHandler {
   #forget(pending: PendingRequest): void {
     this.#pending.delete(pending.number);
     this.#deadlines.remove(pending);
+    this.#options.queue.forget({ gateway: this.#options.gateway, number: pending.number });
     this.#gate.release(pending.accepted.bytes);
     if (this.#pending.size > 0 || !this.#draining) return;
     this.#sweep?.cancel();

@@ -77,6 +77,7 @@ export function echo(envelope: Envelope): readonly Tensor[] {
 export class FakeQueue implements RequestQueue {
   readonly enqueued: Envelope[] = [];
   readonly cancelled: RequestRef[] = [];
+  readonly forgotten: RequestRef[] = [];
   answer: ((envelope: Envelope) => void) | undefined;
 
   enqueue(envelope: Envelope): void {
@@ -86,5 +87,9 @@ export class FakeQueue implements RequestQueue {
 
   cancel(ref: RequestRef): void {
     this.cancelled.push(ref);
+  }
+
+  forget(ref: RequestRef): void {
+    this.forgotten.push(ref);
   }
 }

@@ -24,6 +24,9 @@ export class LaneBatch implements Flight {
 
 /** The member of a batch that carries `item`; its queue time ends now. */
 export function memberOf(item: LaneItem, nowUs: number): BatchMember {
-  const { ref, rows, inputs, outputs } = item.envelope;
-  return { ref, rows, inputs, outputs, queueNs: Math.max(0, Math.round((nowUs - item.enqueuedUs) * 1000)) };
+  const { ref, rows, inputs, outputs, attempt, heldBytes, traceParent } = item.envelope;
+  const member = { ref, rows, inputs, outputs, queueNs: Math.max(0, Math.round((nowUs - item.enqueuedUs) * 1000)) };
+  // Only requests from another process have any of these; spreading costs the others nothing.
+  if (attempt === undefined && heldBytes === undefined && traceParent === undefined) return member;
+  return { ...member, ...(attempt && { attempt }), ...(heldBytes && { heldBytes }), ...(traceParent && { traceParent }) };
 }

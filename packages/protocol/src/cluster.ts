@@ -1,0 +1,106 @@
+/**
+ * The words of a cluster: who is in it, who owns which partition, what is routed where, and what gateways and schedulers
+ * tell each other over the control link. Nothing here is durable.
+ */
+import type { ServingError } from './error.js';
+import type { LoadParameter, ModelIndexEntry, ServedModel } from './model.js';
+
+/**
+ * The right to decide for a partition (or for placement). Of two epochs the one with the higher number holds; of two with
+ * the same number and different owners neither is believed, and who meets such a pair acquires again above it.
+ */
+export interface Epoch {
+  readonly number: number;
+  /** Random id of the scheduler process that acquired it, 16 hex digits. */
+  readonly owner: string;
+}
+
+/** True where `offered` may act beside what is already `known`: it is higher, or it is the same. */
+export function isCurrentEpoch(offered: Epoch, known: Epoch | undefined): boolean {
+  if (!known || offered.number > known.number) return true;
+  return offered.number === known.number && offered.owner === known.owner;
+}
+
+export type MemberRole = 'gateway' | 'scheduler' | 'worker';
+
+/** One live process, as it announces itself with each heartbeat. */
+export interface Member {
+  readonly role: MemberRole;
+  /** Random, fresh at every start: 16 hex digits. For a gateway its incarnation, as in a {@link RequestRef}. */
+  readonly id: string;
+  /** Where others reach it, `host:port`: a gateway's link port, a worker's gRPC port; '' for a scheduler, which is dialled by nobody. */
+  readonly address: string;
+  /** It finishes what it has and takes nothing new. */
+  readonly draining: boolean;
+}
+
+/** What a worker can execute on. Ids are unique within the worker: `cpu`, `gpu:0`. */
+export interface Device {
+  readonly id: string;
+  readonly kind: 'cpu' | 'gpu';
+  readonly memoryBytes: number;
+}
+
+/** A model version as gateways route it. */
+export interface RoutedModel {
+  readonly model: ServedModel;
+  /** Distinguishes two loads of the same version. */
+  readonly generation: number;
+  /** The partition whose stream takes its requests. */
+  readonly partition: number;
+  /** At least one instance is up. */
+  readonly healthy: boolean;
+}
+
+/** All that a gateway needs to know of models; published whole by the placement owner whenever it changes. */
+export interface Routing {
+  /** Of the placement lease. A gateway ignores a routing whose epoch is not current. */
+  readonly epoch: Epoch;
+  /** Grows by one with each publication under an epoch. */
+  readonly generation: number;
+  readonly models: readonly RoutedModel[];
+  /** The repository index, ready or not. */
+  readonly index: readonly ModelIndexEntry[];
+  /** Whether the loads of the start-up have ended, well or not. */
+  readonly started: boolean;
+  /** Whether each version that ought to be ready is. */
+  readonly allReady: boolean;
+}
+
+/** What a lane says about itself, some times a second while it is not idle. */
+export interface LanePressure {
+  readonly model: string;
+  readonly version: string;
+  /** Requests that wait for execution, and how many may; Infinity = no bound. */
+  readonly queued: number;
+  readonly maxQueued: number;
+  /** What a request that comes now will wait, microseconds. */
+  readonly expectedWaitUs: number;
+}
+
+/** Control link, scheduler to gateway. Refusals travel beside these, as reply frames. */
+export type SchedulerMessage =
+  /** "I own that partition": said to each gateway on connecting and whenever it is acquired. */
+  | { readonly kind: 'owns'; readonly partition: number; readonly epoch: Epoch }
+  /** "I gave it up": somebody else will say `owns` soon. */
+  | { readonly kind: 'released'; readonly partition: number; readonly epoch: Epoch }
+  | { readonly kind: 'pressure'; readonly lanes: readonly LanePressure[] }
+  | { readonly kind: 'routing'; readonly routing: Routing }
+  | { readonly kind: 'control-progress'; readonly id: number; readonly text: string }
+  | { readonly kind: 'control-result'; readonly id: number; readonly error: ServingError | undefined };
+
+/** Control link, gateway to scheduler. */
+export type GatewayMessage =
+  /** The client left or its deadline passed. No reply follows. */
+  | { readonly kind: 'cancel'; readonly number: number; readonly model: string; readonly version: string }
+  /** Requests are routed by that routing from now on, and by no older one. */
+  | { readonly kind: 'routed'; readonly epoch: Epoch; readonly generation: number }
+  /** To the placement owner: model control. Answered by progress and one result; sent again after a change of owner. */
+  | {
+      readonly kind: 'control';
+      readonly id: number;
+      readonly operation: 'load' | 'unload';
+      readonly model: string;
+      readonly parameters: Readonly<Record<string, LoadParameter>>;
+      readonly unloadDependents: boolean;
+    };
