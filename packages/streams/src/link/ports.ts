@@ -31,7 +31,7 @@ export interface GatewayLinks {
   /** @throws ServingError UNAVAILABLE when the port is taken */
   listen(host: string, port: number): Promise<{ readonly host: string; readonly port: number }>;
   /** Dropped when that scheduler is not connected. */
-  send(scheduler: string, message: GatewayMessage): void;
+  tell(scheduler: string, message: GatewayMessage): void;
   /** Ids of those connected now. */
   readonly schedulers: readonly string[];
   readonly workers: readonly string[];
@@ -49,7 +49,7 @@ export interface SchedulerLinkListener {
 export interface SchedulerLinks extends ReplyChannel {
   /** Dials new ones and leaves those that are not named any more. Members of other roles are ignored. */
   setMembers(members: readonly Member[]): void;
-  send(gateway: string, message: SchedulerMessage): void;
+  tell(gateway: string, message: SchedulerMessage): void;
   broadcast(message: SchedulerMessage): void;
   /** Ids of those connected now. */
   readonly gateways: readonly string[];
