@@ -98,7 +98,7 @@ export class HostFleet {
     const berth =
       placement.host === 'pool' ? pool[placement.index]! : this.#start(placement.host === 'new_pool_host' ? request.size : undefined);
     // Nobody has an answer from a host that is new.
-    if (berth.tenants.size === 0 && !urgent) this.#priority.lower(berth.host.pid);
+    if (berth.tenants.size === 0 && !urgent) this.#priority.lower(berth.host.pid, this.options.clock.nowUs());
     berth.tenants.add(tenant);
     berth.growth.reset(this.options.clock.nowUs());
     return berth;
@@ -169,6 +169,7 @@ export class HostFleet {
 
   #onExit(berth: Berth, end: HostEnd): void {
     this.#berths.delete(berth);
+    this.#priority.forget(berth.host.pid);
     if (berth.host.pid !== undefined) this.#guard.remove(berth.host.pid);
     const tenants = [...berth.tenants];
     berth.tenants.clear();
@@ -191,6 +192,7 @@ export class HostFleet {
   #tick(nowUs: number): void {
     const checkMemory = nowUs - this.#memoryCheckedUs >= this.options.memoryCheckUs;
     if (checkMemory) this.#memoryCheckedUs = nowUs;
+    this.#priority.ease(nowUs);
     for (const berth of this.#berths) {
       if (!berth.host.alive) continue;
       this.#watch(berth.host, nowUs);

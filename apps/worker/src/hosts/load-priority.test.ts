@@ -29,22 +29,33 @@ function mayRaise(): boolean {
   }
 }
 
-test('a host is lowered while it loads and gets back what it had, or is left alone', () => {
+test('a host is lowered while it loads, less and less, and gets back what it had; or is left alone', () => {
   const normal = getPriority();
   const priority = new LoadPriority(() => probe.pid);
-  const lowered = mayRaise() ? Math.max(normal, 5) : normal;
-  priority.lower(host.pid);
-  expect(getPriority(host.pid)).toBe(lowered);
+  const allowed = mayRaise();
+  const expected = (niceness: number): number => (allowed ? Math.max(normal, niceness) : normal);
+  priority.lower(host.pid, 1000);
+  const seen = [0, 2_999_999, 3_000_000, 15_000_000, 60_000_000].map((us) => {
+    priority.ease(1000 + us);
+    return getPriority(host.pid);
+  });
+  expect(seen).toEqual([15, 15, 10, 5, 0].map(expected));
+  priority.lower(host.pid, 0);
+  expect(getPriority(host.pid)).toBe(expected(15));
   priority.restore(host.pid);
+  expect(getPriority(host.pid)).toBe(normal);
+  priority.ease(1);
   expect(getPriority(host.pid)).toBe(normal);
 });
 
 test('without anyone to try it on, and for processes that are gone, nothing happens', () => {
   const normal = getPriority(host.pid);
-  new LoadPriority(() => undefined).lower(host.pid);
+  new LoadPriority(() => undefined).lower(host.pid, 0);
   expect(getPriority(host.pid)).toBe(normal);
   const priority = new LoadPriority(() => probe.pid);
-  priority.lower(undefined);
-  priority.lower(2 ** 22 + 1);
+  priority.lower(undefined, 0);
+  priority.lower(2 ** 22 + 1, 0);
   priority.restore(2 ** 22 + 1);
+  priority.lower(2 ** 22 + 1, 0);
+  priority.forget(2 ** 22 + 1);
 });
