@@ -1,6 +1,7 @@
-/** The one table of the flags of `paceline serve`: all of Triton's, each with what becomes of it, and Paceline's limits. */
+/** The one table of flags: all of Triton's, each with what becomes of it, Paceline's limits, and those of a cluster's processes. */
 import type { z } from 'zod';
 import { accessFlags } from './flags/access-flags.js';
+import { clusterFlags } from './flags/cluster-flags.js';
 import { backendFlags, limitFlags, logFlags, repositoryFlags, serverFlags } from './flags/main-flags.js';
 import { grpcFlags, httpFlags, metricsFlags } from './flags/network-flags.js';
 import { tritonFlags } from './flags/triton-flags.js';
@@ -16,6 +17,7 @@ export const FLAGS = {
   ...limitFlags,
   ...logFlags,
   ...backendFlags,
+  ...clusterFlags,
   ...tritonFlags,
 } satisfies Record<string, Flag>;
 

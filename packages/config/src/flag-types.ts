@@ -1,4 +1,5 @@
 /** The kinds of values flags have. Messages say what was expected; the caller puts the flag and the text before them. */
+import { isIPv6 } from 'node:net';
 import { z } from 'zod';
 import type { FlagType } from './flag.js';
 import { isKeyScope } from './keys/scopes.js';
@@ -142,4 +143,31 @@ export const origin: FlagType<string> = {
 
 function isOrigin(text: string): boolean {
   return text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+}
+
+/** A host name or an address, without a port. */
+export const host: FlagType<string> = {
+  placeholder: '<host>',
+  isSwitch: false,
+  schema: z
+    .string()
+    .refine((written) => /^[\w.-]+$/.test(written) || isIPv6(written), 'expected a host name or an IP address, without brackets and port'),
+};
+
+/** Addresses of one Redis: `redis://[user:password@]host[:port][/database]`, separated by commas. */
+export const redisUrls: FlagType<readonly string[]> = {
+  placeholder: '<url>[,<url>...]',
+  isSwitch: false,
+  // The text is not shown: it may hold a password.
+  schema: z.string().transform((written, context) => {
+    const urls = written.split(',');
+    if (urls.every(isRedisUrl)) return urls;
+    context.addIssue({ code: 'custom', message: 'expected redis://host:port or rediss://host:port, more of them after commas' });
+    return z.NEVER;
+  }),
+};
+
+function isRedisUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d{0,4})?$/.test(url.pathname);
 }

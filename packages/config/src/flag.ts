@@ -14,6 +14,7 @@ export const FLAG_GROUPS = [
   'Limits',
   'Logging',
   'Backends',
+  'Processes of a cluster',
   'Other flags of Triton',
 ] as const;
 export type FlagGroup = (typeof FLAG_GROUPS)[number];

@@ -3,12 +3,17 @@ import { FLAG_NAMES, FLAGS, type FlagName } from './flag-table.js';
 import { FLAG_GROUPS, type Flag } from './flag.js';
 
 const WIDTH = 80;
+const SERVE_USAGE = [
+  'Usage: npm start -- [flags]          set up what is missing, then serve',
+  '       paceline serve [flags]        serve',
+  '       npm run cluster -- [flags]    serve with several processes',
+];
 const INDENT = '      ';
 
-export function helpText(): string {
+/** @param usage lines; those of `paceline serve` by default */
+export function helpText(usage: readonly string[] = SERVE_USAGE): string {
   const head = [
-    'Usage: npm start -- [flags]          set up what is missing, then serve',
-    '       paceline serve [flags]        serve',
+    ...usage,
     '',
     ...wrap(
       'Serves the models of one or more model repositories over HTTP and gRPC (the open inference protocol v2). ' +

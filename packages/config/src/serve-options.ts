@@ -161,8 +161,8 @@ export interface ServeOptions {
 }
 
 /** The outcome of reading a command line. */
-export type ServeOptionsResult =
-  | { readonly kind: 'options'; readonly options: ServeOptions; readonly warnings: readonly string[] }
+export type ServeOptionsResult<Options = ServeOptions> =
+  | { readonly kind: 'options'; readonly options: Options; readonly warnings: readonly string[] }
   /** `--help` was given: the text to print on stdout, exit code 0. */
   | { readonly kind: 'help'; readonly text: string }
   /** Every violation found, one sentence each; exit code 1. */
