@@ -18,3 +18,4 @@ export type {
   WorkerLink,
   WorkerListener,
 } from './worker-link.js';
+export { STALE_EPOCH, SUPERSEDED, WORKER_DRAINING, type SchedulerSession, type ServedWorker } from './served-worker.js';

@@ -20,6 +20,11 @@ export interface LoadSpec {
   readonly outputs: readonly TensorSpec[];
   /** What every instance runs, in this order, each time before it is ready; absent = nothing. */
   readonly warmup?: readonly WarmupSample[];
+  /**
+   * The partition whose stream takes its requests, as placement decided; part of every announcement, so that the owner of
+   * that partition knows the load for its own. Absent in the embedded server alone.
+   */
+  readonly partition?: number;
 }
 
 /** One warmup sample: a batch as clients would make it. */
