@@ -1,7 +1,7 @@
 /** Opens the ports that are switched on, one after the other, and says clearly which one cannot be had. */
 import type { ListenOptions, ServeOptions } from '@paceline/config';
 import type { GrpcServer, HttpDataPlane, MetricsServer } from '@paceline/gateway';
-import { listenError } from './listen-error.js';
+import { listenError } from '@paceline/nest-kit';
 
 export interface FrontDoors {
   readonly http: HttpDataPlane;

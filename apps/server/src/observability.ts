@@ -4,7 +4,7 @@ import type { MetricsOptions as MetricsFlags, ServeOptions } from '@paceline/con
 import { AccessLog } from '@paceline/gateway';
 import type { Logger, MetricsOptions, StatisticsRegistry } from '@paceline/telemetry';
 import type { WorkerObserver } from '@paceline/worker';
-import { StartError } from './listen-error.js';
+import { StartError } from '@paceline/nest-kit';
 
 export function metricsOptions(flags: MetricsFlags): Pick<MetricsOptions, 'processMetrics' | 'hostMetrics' | 'latencies'> {
   const { host, counterLatencies, summaryQuantiles } = flags;

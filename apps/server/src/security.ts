@@ -3,7 +3,7 @@ import type { Clock } from '@paceline/clock';
 import type { ServeOptions, TlsOptions } from '@paceline/config';
 import { AccessPolicy, KeyFile, TlsFiles } from '@paceline/gateway';
 import type { Logger } from '@paceline/telemetry';
-import { StartError } from './listen-error.js';
+import { StartError } from '@paceline/nest-kit';
 
 export interface Security {
   readonly access: AccessPolicy;

@@ -4,9 +4,9 @@ import { ServingError } from '@paceline/protocol';
 import { createLog, type Log, type Logger } from '@paceline/telemetry';
 import { startEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
 import { EXAMPLE_REPOSITORY, exampleCommand } from './example-repository.js';
-import { StartError } from './listen-error.js';
+import { StartError } from '@paceline/nest-kit';
 import { readyText } from './ready-table.js';
-import { waitForSignal } from './shutdown.js';
+import { waitForSignal } from '@paceline/nest-kit';
 
 /** 128 + 15, what a shell shows for SIGTERM: the drain was cut short by a second signal. */
 const EXIT_CUT_SHORT = 143;

@@ -15,7 +15,7 @@ import { ControlModule } from './control.module.js';
 import { ServingError } from '@paceline/protocol';
 import { tooManyHeadersText } from '../http/data-plane-limits.js';
 import { DEFAULT_LIMITS, type GatewayOptions } from './gateway.options.js';
-import { NestLogger } from './nest.logger.js';
+import { NestLogger } from '@paceline/nest-kit';
 
 export interface GatewayAppOptions extends GatewayOptions {
   /** Mounts inference routes on Fastify's own instance, beside Nest. */

@@ -1,4 +1,4 @@
-/** Says in words why a front door could not listen, and what to do about it. */
+/** Says in words why a process could not start, first of all that a port could not be had, and what to do about it. */
 
 const ADVICE: Readonly<Record<string, string>> = {
   EADDRINUSE: 'it is already in use by another process: stop that one, or choose another port with',

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger, createMetrics, SILENT, StatisticsRegistry, type Metrics } from '@paceline/telemetry';
-import { createMetricsServer, type MetricsServer } from './metrics.server.js';
+import { createMetricsServer, type Health, type MetricsServer } from './metrics.server.js';
 
 describe('the metrics server', () => {
   const statistics = new StatisticsRegistry();
@@ -9,8 +9,8 @@ describe('the metrics server', () => {
   let server: MetricsServer;
   let url: string;
 
-  const start = async (served: Metrics): Promise<void> => {
-    server = createMetricsServer(served, createLogger(SILENT));
+  const start = async (served: Metrics, health?: Health): Promise<void> => {
+    server = createMetricsServer({ metrics: served, logger: createLogger(SILENT), ...(health && { health: () => health }) });
     url = `http://127.0.0.1:${await server.listen(0, '127.0.0.1')}`;
   };
   beforeEach(() => start(metrics));
@@ -43,8 +43,19 @@ describe('the metrics server', () => {
     expect(await reply.text()).not.toContain('secret');
   });
 
+  it('answers probes where the process says how it is', async () => {
+    expect((await fetch(`${url}/ready`)).status).toBe(404);
+    await server.close();
+    await start(metrics, { ready: false, waitsFor: ['redis'] });
+    const ready = await fetch(`${url}/ready`);
+    expect([ready.status, await ready.json()]).toEqual([503, { ready: false, waitsFor: ['redis'] }]);
+    const live = await fetch(`${url}/live`);
+    expect([live.status, await live.json()]).toEqual([200, { ready: true, waitsFor: [] }]);
+    expect((await fetch(`${url}/live`, { method: 'POST' })).status).toBe(405);
+  });
+
   it('says when its port is taken', async () => {
-    const second = createMetricsServer(metrics, createLogger(SILENT));
+    const second = createMetricsServer({ metrics, logger: createLogger(SILENT) });
     await expect(second.listen(Number(new URL(url).port), '127.0.0.1')).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 });
