@@ -12,6 +12,7 @@ export {
   type Judged,
   type Prepared,
 } from './model-config/prepare.js';
+export { simulatedAccelerator, type SimulatedAccelerator } from './model-config/simulated.js';
 export { warmupTensor } from './model-config/warmup-data.js';
 export type { WarmupContent, WarmupInputPlan, WarmupPlan } from './model-config/warmup.js';
 export { mapShape } from './model-config/validate-reshape.js';
@@ -30,3 +31,4 @@ export {
 export { BatchProfile } from './batching/profile.js';
 export type { QueuedRequest } from './batching/waiting-room.js';
 export type { Handle } from './batching/request-table.js';
+export * from './placement/index.js';

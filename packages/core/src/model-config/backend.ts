@@ -1,12 +1,14 @@
 /**
  * Fills in who runs a model: name, backend, platform and model file name, from the configuration and from the names of
- * the files in the version folders. Only the ONNX Runtime backend is served; the others are known by name so that the
- * refusal says what the model needs.
+ * the files in the version folders. ONNX Runtime and the simulated accelerator are served; the others are known by name
+ * so that the refusal says what the model needs.
  */
 import type { ModelConfig } from '@paceline/protocol/model-config';
 import type { IssueList } from './issue.js';
 
 export const ONNX_BACKEND = 'onnxruntime';
+/** An accelerator that only takes time; its models have no file. */
+export const SIMULATED_BACKEND = 'simulated';
 export const ONNX_PLATFORM = 'onnxruntime_onnx';
 
 interface KnownBackend {
@@ -18,6 +20,7 @@ interface KnownBackend {
 /** Backend, legacy platform name and default file name that belong together. */
 const KNOWN: readonly KnownBackend[] = [
   { backend: ONNX_BACKEND, platform: ONNX_PLATFORM, filename: 'model.onnx' },
+  { backend: SIMULATED_BACKEND, platform: '', filename: '' },
   { backend: 'tensorrt', platform: 'tensorrt_plan', filename: 'model.plan' },
   { backend: 'pytorch', platform: 'pytorch_libtorch', filename: 'model.pt' },
   { backend: 'torch_aoti', platform: '', filename: 'model.pt2' },
@@ -29,7 +32,7 @@ const KNOWN: readonly KnownBackend[] = [
 
 function guess(defaultFilename: string, files: readonly string[]): KnownBackend | undefined {
   if (defaultFilename.endsWith('.onnx')) return KNOWN[0];
-  const known = KNOWN.find(({ filename }) => files.includes(filename));
+  const known = KNOWN.find(({ filename }) => filename !== '' && files.includes(filename));
   if (known) return known;
   const own = files.map((file) => /^model\.([a-z0-9_]+)$/.exec(file)?.[1]).find((suffix) => suffix !== undefined);
   return own === undefined ? undefined : { backend: own, platform: '', filename: `model.${own}` };
@@ -72,10 +75,10 @@ export function fillBackend(config: ModelConfig, model: string, files: readonly 
 
 /** Refuses what no backend of this server runs. */
 export function checkBackend(config: ModelConfig, issues: IssueList): void {
-  if (config.backend === ONNX_BACKEND || config.platform === 'ensemble') return;
+  if (config.backend === ONNX_BACKEND || config.backend === SIMULATED_BACKEND || config.platform === 'ensemble') return;
   issues.add(
     'backend',
     `unable to find backend library for backend '${config.backend}', try specifying runtime on the model configuration.`,
-    `this server has the backend ${ONNX_BACKEND} only`,
+    `this server has the backends ${ONNX_BACKEND} and ${SIMULATED_BACKEND}`,
   );
 }

@@ -21,12 +21,17 @@ function describeTensor(
 /**
  * Inputs and outputs in the order of the configuration, with the leading -1 where the model batches.
  * @param config normalised, completed and free of issues
+ * @param file undefined where the model has none
  */
-export function describeTensors(config: ModelConfig, file: ModelFileDescription): { inputs: TensorSpec[]; outputs: TensorSpec[] } {
+export function describeTensors(
+  config: ModelConfig,
+  file: ModelFileDescription | undefined,
+): { inputs: TensorSpec[]; outputs: TensorSpec[] } {
   const batching = config.maxBatchSize > 0;
-  const find = (tensors: readonly ModelFileTensor[], name: string): ModelFileTensor | undefined => tensors.find((t) => t.name === name);
+  const find = (tensors: readonly ModelFileTensor[] | undefined, name: string): ModelFileTensor | undefined =>
+    tensors?.find((t) => t.name === name);
   return {
-    inputs: config.input.map((input) => describeTensor(input, input.optional, batching, find(file.inputs, input.name))),
-    outputs: config.output.map((output) => describeTensor(output, false, batching, find(file.outputs, output.name))),
+    inputs: config.input.map((input) => describeTensor(input, input.optional, batching, find(file?.inputs, input.name))),
+    outputs: config.output.map((output) => describeTensor(output, false, batching, find(file?.outputs, output.name))),
   };
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ModelFileDescription } from '@paceline/protocol';
 import { ModelConfigSchema, type ModelConfig } from '@paceline/protocol/model-config';
 import { IssueList } from './issue.js';
-import { checkBatchDependence, checkParameters, latencyObjectiveUs } from './parameters.js';
+import { checkBatchDependence, checkParameters, latencyObjectiveUs, replicasOf } from './parameters.js';
 
 function config(
   parameters: Readonly<Record<string, string>>,
@@ -49,6 +49,28 @@ describe('latency_objective_ms', () => {
     expect(check(config({ latency_objective_ms: '40' }, { preferredBatchSize: [8] })).warnings).toEqual([]);
     expect(check(config({}, { preferredBatchSize: [4] })).warnings).toEqual([]);
   });
+});
+
+describe('replicas', () => {
+  test.each([
+    ['1', 1],
+    [' 3 ', 3],
+    ['10000', 10_000],
+  ])('%j is %i', (text, replicas) => {
+    const c = config({ replicas: text });
+    expect(replicasOf(c)).toBe(replicas);
+    expect(check(c).issues).toEqual([]);
+  });
+
+  test.each(['', '0', '-1', '1.5', 'all', '10001'])('%j is refused, with what was expected and found', (text) => {
+    const c = config({ replicas: text });
+    expect(replicasOf(c)).toBeUndefined();
+    expect(check(c).issues).toEqual([
+      `parameters["replicas"]: parameter 'replicas' of model 'm' must be a whole number of workers from 1 to 10000, got '${text}'`,
+    ]);
+  });
+
+  test('is not there unless it is said', () => expect(replicasOf(config({}))).toBeUndefined());
 });
 
 describe('batch_invariant', () => {

@@ -7,8 +7,11 @@ import type { ConfigWarning, IssueList } from './issue.js';
 export const LATENCY_OBJECTIVE = 'latency_objective_ms';
 /** Whether each request must get the answer it would get alone. */
 export const BATCH_INVARIANT = 'batch_invariant';
+/** On how many workers of a cluster the model is loaded at most. */
+export const REPLICAS = 'replicas';
 
 const MAX_OBJECTIVE_MS = 3_600_000;
+const MAX_REPLICAS = 10_000;
 
 /** Microseconds; undefined where the model has no objective, or one that {@link checkParameters} refuses. */
 export function latencyObjectiveUs(config: ModelConfig): number | undefined {
@@ -21,6 +24,14 @@ export function latencyObjectiveUs(config: ModelConfig): number | undefined {
 /** Whether the model's requests are to be executed one at a time, so that no answer depends on its batch-mates. */
 export function isBatchInvariant(config: ModelConfig): boolean {
   return config.parameters[BATCH_INVARIANT]?.stringValue.trim() === 'true';
+}
+
+/** From 1; undefined where the model does not say, or says what {@link checkParameters} refuses. */
+export function replicasOf(config: ModelConfig): number | undefined {
+  const text = config.parameters[REPLICAS]?.stringValue.trim();
+  if (text === undefined || !/^\d{1,5}$/.test(text)) return undefined;
+  const replicas = Number(text);
+  return replicas >= 1 && replicas <= MAX_REPLICAS ? replicas : undefined;
 }
 
 /** Operators that choose the scale of their result by the whole batch: a row's answer then depends on its neighbours. */
@@ -58,6 +69,14 @@ export function checkParameters(config: ModelConfig, issues: IssueList): ConfigW
     issues.add(
       at(BATCH_INVARIANT),
       `parameter '${BATCH_INVARIANT}' of model '${name}' must be 'true' or 'false', got '${invariant.stringValue}'`,
+    );
+  }
+  const replicas = parameters[REPLICAS];
+  if (replicas !== undefined && replicasOf(config) === undefined) {
+    issues.add(
+      at(REPLICAS),
+      `parameter '${REPLICAS}' of model '${name}' must be a whole number of workers from 1 to ${MAX_REPLICAS}, got '${replicas.stringValue}'`,
+      'write e.g. value { string_value: "2" }, or leave it out for every worker',
     );
   }
   const dynamic = config.schedulingChoice.case === 'dynamicBatching' ? config.schedulingChoice.value : undefined;

@@ -6,7 +6,7 @@
 import { clone, create } from '@bufbuild/protobuf';
 import type { ModelFileDescription, TensorSpec } from '@paceline/protocol';
 import { ModelConfigSchema, type ModelConfig } from '@paceline/protocol/model-config';
-import { checkBackend, fillBackend } from './backend.js';
+import { checkBackend, fillBackend, SIMULATED_BACKEND } from './backend.js';
 import { completeFromFile, type CompletionOptions } from './complete.js';
 import { describeTensors } from './describe.js';
 import { checkFields } from './field-check.js';
@@ -14,6 +14,7 @@ import { IssueList, type ConfigIssue, type ConfigWarning } from './issue.js';
 import { checkAgainstFile } from './model-check.js';
 import { normaliseConfig, normaliseInstanceGroups, type InstanceDefaults } from './normalise.js';
 import { checkBatchDependence, checkParameters } from './parameters.js';
+import { checkSimulated, checkSimulatedTensors } from './simulated.js';
 import { checkReshapes } from './validate-reshape.js';
 import { checkInstanceGroups, checkScheduling } from './validate-scheduling.js';
 import { checkTensors } from './validate-tensors.js';
@@ -50,6 +51,7 @@ export function prepareConfig(source: ConfigSource): Prepared {
   }
   const warnings = [...checkFields(config, source.model, issues), ...checkParameters(config, issues)];
   fillBackend(config, source.model, source.files, issues);
+  warnings.push(...checkSimulated(config, issues));
   normaliseConfig(config);
   checkScheduling(config, issues);
   return { config, issues: issues.issues, warnings };
@@ -74,7 +76,7 @@ export interface FinishedConfig {
 /**
  * Stage two, for one version.
  * @param prepared from stage one
- * @param file undefined when the backend is not served, which is then the only issue
+ * @param file undefined for a simulated accelerator, and when the backend is not served, which is then the only issue
  */
 export function finishConfig(
   prepared: ModelConfig,
@@ -84,19 +86,22 @@ export function finishConfig(
   const config = clone(ModelConfigSchema, prepared);
   const issues = new IssueList();
   checkBackend(config, issues);
-  if (issues.issues.length > 0 || file === undefined) return { ok: false, issues: issues.issues };
-  if (options.autoComplete !== false) completeFromFile(config, file, options, issues);
-  normaliseInstanceGroups(config, options);
+  const simulated = config.backend === SIMULATED_BACKEND;
+  if (issues.issues.length > 0 || (file === undefined && !simulated)) return { ok: false, issues: issues.issues };
+  if (simulated) checkSimulatedTensors(config, issues);
+  else if (file !== undefined && options.autoComplete !== false) completeFromFile(config, file, options, issues);
+  // Each instance is an accelerator: none is added that the author did not ask for.
+  normaliseInstanceGroups(config, simulated ? { cpuInstanceCount: 1 } : options);
   const before = issues.issues.length;
   checkTensors(config, issues);
   checkReshapes(config, issues);
   // A tensor that is wrong by itself would only be reported twice.
-  if (issues.issues.length === before) checkAgainstFile(config, file, issues);
+  if (file !== undefined && issues.issues.length === before) checkAgainstFile(config, file, issues);
   checkInstanceGroups(config, issues);
   checkScheduling(config, issues);
   if (issues.issues.length > 0) return { ok: false, issues: issues.issues };
   const tensors = describeTensors(config, file);
   const warmup = planWarmup(config, tensors.inputs, issues);
   if (issues.issues.length > 0) return { ok: false, issues: issues.issues };
-  return { ok: true, config, ...tensors, warmup, warnings: checkBatchDependence(config, file) };
+  return { ok: true, config, ...tensors, warmup, warnings: file === undefined ? [] : checkBatchDependence(config, file) };
 }

@@ -66,7 +66,7 @@ export function checkScheduling(config: ModelConfig, issues: IssueList): void {
   }
 }
 
-function groupFault(group: ModelInstanceGroup, model: string): string | undefined {
+function groupFault(group: ModelInstanceGroup, { name: model, backend }: ModelConfig): string | undefined {
   const name = `instance group ${group.name} of model ${model}`;
   switch (group.kind) {
     case Kind.CPU:
@@ -76,7 +76,7 @@ function groupFault(group: ModelInstanceGroup, model: string): string | undefine
     case Kind.MODEL:
       return group.gpus.length > 0
         ? `${name} has kind KIND_MODEL but specifies one or more GPUs`
-        : `${name} has kind KIND_MODEL, which the backend onnxruntime does not support`;
+        : `${name} has kind KIND_MODEL, which the backend ${backend} does not support`;
     case Kind.AUTO:
       return `${name} specifies invalid or unsupported gpu id ${group.gpus.join(', ')}: no GPUs are available`;
   }
@@ -86,7 +86,7 @@ function groupFault(group: ModelInstanceGroup, model: string): string | undefine
 export function checkInstanceGroups(config: ModelConfig, issues: IssueList): void {
   const names = new Set<string>();
   config.instanceGroup.forEach((group, i) => {
-    const fault = groupFault(group, config.name);
+    const fault = groupFault(group, config);
     if (fault !== undefined) issues.add(`instance_group[${i}].kind`, fault, 'write kind: KIND_CPU, or leave the kind out');
     if (names.has(group.name)) {
       issues.add(`instance_group[${i}].name`, `instance group name '${group.name}' is used twice for ${config.name}`);

@@ -6,6 +6,7 @@ import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf
 import { ModelConfigSchema } from '@paceline/protocol/model-config';
 import { messageName } from '../field-check.js';
 import { fieldRule, type FieldRule } from '../field-table.js';
+import { SIMULATED_PARAMETERS, simulatedRange, type SimulatedParameter } from '../simulated.js';
 
 const INTRODUCTION = `# Model configuration
 
@@ -19,6 +20,15 @@ This page is generated from the table that the server itself goes by: \`node pac
 
 A refused field that has its default value, e.g. \`response_cache { enable: false }\`, is no fault.
 \`paceline check DIR\` prints the faults and warnings of a whole repository with file, line and column.
+
+## Parameters
+
+Keys of \`parameters\` that mean something to Paceline itself; a value that says nothing keeps the model from loading.
+
+- \`latency_objective_ms\`: milliseconds from arrival to reply, above 0; batches then follow it instead of the dynamic batcher's delay.
+- \`batch_invariant\`: \`true\` runs each request alone, so that no answer depends on its batch-mates.
+- \`replicas\`: on how many workers of a cluster the model is loaded at most, from 1 to 10000; without it every worker that
+  has its devices and the memory for it.
 `;
 
 function allMessages(messages: readonly DescMessage[]): DescMessage[] {
@@ -52,11 +62,41 @@ function row(message: DescMessage, field: DescField): string[] {
 
 function table(message: DescMessage): string {
   if (message.fields.length === 0) return 'It has no fields.';
-  const rows = [['field', 'type', 'what happens', 'why'], ...message.fields.map((field) => row(message, field))];
+  return layOut([['field', 'type', 'what happens', 'why'], ...message.fields.map((field) => row(message, field))]);
+}
+
+/** @param rows the first one is the head; four cells each */
+function layOut(rows: readonly (readonly string[])[]): string {
   const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0), 3));
   const line = (cells: readonly string[]): string => `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`;
   const [head = [], ...body] = rows;
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
+}
+
+const SIMULATED = `## The simulated accelerator
+
+\`backend: "simulated"\` serves a model that takes time instead of computing: for rehearsing capacity and testing scale
+without the hardware. It needs no model file, so that its version folder may be empty; inputs and outputs must be in the
+configuration. An output repeats the input of its data type and number of elements (the first that no output before it
+repeats, BYTES too); where there is none it is zeros, or empty elements. Everything else is as with any model: queue,
+dynamic batcher, watchdog, restarts. It runs in the same kind of process, which waits instead of computing and takes
+next to no processor time.
+
+Each instance is an accelerator of its own, in a process of its own, that runs one batch after the other; \`count: 4\` is
+four accelerators. Without \`instance_group\` there is one. At most about \`max_batch_size\` / (alpha + beta x
+\`max_batch_size\`) rows a second pass one accelerator: with alpha 40 ms, beta 1 ms and batches of 8, 167. The parameters
+are strings, e.g. \`parameters { key: "simulated_alpha_ms" value { string_value: "40" } }\`; faults strike warmup samples
+as well.
+
+`;
+
+function simulatedSection(): string {
+  const keys = Object.keys(SIMULATED_PARAMETERS) as SimulatedParameter[];
+  const rows = keys.map((key) => {
+    const { meaning, fallback } = SIMULATED_PARAMETERS[key];
+    return [`\`${key}\``, simulatedRange(key), fallback, meaning];
+  });
+  return `${SIMULATED}${layOut([['parameter', 'value', 'default', 'meaning'], ...rows])}\n`;
 }
 
 /** The whole page, with a line end at its end. */
@@ -65,5 +105,5 @@ export function fieldPage(): string {
   const root = messages.filter((message) => messageName(message) === 'ModelConfig');
   const rest = messages.filter((message) => messageName(message) !== 'ModelConfig');
   const sections = [...root, ...rest].map((message) => `## ${messageName(message)}\n\n${table(message)}\n`);
-  return `${[INTRODUCTION, ...sections].join('\n')}`;
+  return `${[INTRODUCTION, ...sections, simulatedSection()].join('\n')}`;
 }
