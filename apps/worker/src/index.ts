@@ -7,4 +7,5 @@ export {
   type RestartReason,
   type WorkerObserver,
 } from './supervision/observer.js';
-export { judgeOnnxOptions, type OptionRemark } from './onnx/session-options.js';
+export { judgeBackendOptions } from './backend/load-backend.js';
+export type { OptionRemark } from './onnx/session-options.js';

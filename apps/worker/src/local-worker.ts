@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { systemClock, type Clock } from '@paceline/clock';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { Batch, BatchCompletion, LoadReport, LoadSpec, WorkerLink, WorkerListener } from '@paceline/worker-rpc';
+import { modelBackend, type ModelBackend } from './backend/load-backend.js';
 import { emptyFrame, FRAME, jsonBody } from './host-protocol/frames.js';
 import type { HostStatistics } from './host-protocol/messages.js';
 import { HostFleet } from './hosts/host-fleet.js';
@@ -19,7 +20,6 @@ import type { InstanceContext } from './instances/instance-context.js';
 import { ModelInstance } from './instances/model-instance.js';
 import { Quarantine } from './instances/quarantine.js';
 import type { LocalWorkerOptions } from './local-worker.options.js';
-import { onnxOptions } from './onnx/session-options.js';
 import type { ExecuteLimits } from './supervision/execute-limit.js';
 import type { InstanceMemory } from './supervision/observer.js';
 
@@ -170,8 +170,8 @@ export class LocalWorker implements WorkerLink {
     const key = modelKey(spec.model, spec.version, spec.generation);
     if (this.#closed) throw shuttingDown();
     if (this.#loaded.has(key)) throw loadedAlready(spec);
-    const onnx = onnxOptions(spec.config);
-    const model = new LoadedModel(spec, onnx, await this.#sizeOf(spec), this.#limits);
+    const backend = modelBackend(spec);
+    const model = new LoadedModel(spec, backend, await this.#sizeOf(spec, backend), this.#limits);
     const instances = new Map(
       instanceNames(spec).map((name) => [name, new ModelInstance(this.#nextInstance++, name, model, this.#context)]),
     );
@@ -186,7 +186,7 @@ export class LocalWorker implements WorkerLink {
       await stop(loaded);
       throw this.#closed || !failed ? shuttingDown() : toServingError(failed.reason);
     }
-    const report = { instances: [...instances.keys()], warnings: onnx.warnings, durationMs: (this.#clock.nowUs() - begunUs) / 1000 };
+    const report = { instances: [...instances.keys()], warnings: backend.warnings, durationMs: (this.#clock.nowUs() - begunUs) / 1000 };
     const samples = spec.warmup ?? [];
     if (samples.length === 0) return report;
     const runs = instances.size * samples.reduce((sum, { count }) => sum + count, 0);
@@ -194,7 +194,8 @@ export class LocalWorker implements WorkerLink {
     return { ...report, warmup: { samples: samples.length, runs, durationMs } };
   }
 
-  async #sizeOf(spec: LoadSpec): Promise<PoolSize | undefined> {
+  async #sizeOf(spec: LoadSpec, backend: ModelBackend): Promise<PoolSize | undefined> {
+    if (!backend.sociable) return undefined;
     const { tinyModelBytes = 1024 * 1024, smallModelBytes = 8 * 1024 * 1024 } = this.options;
     return poolSizeOf(await folderBytes(spec.modelPath), { tinyBytes: tinyModelBytes, smallBytes: smallModelBytes });
   }

@@ -121,7 +121,8 @@ export class ModelLoader {
     } catch (thrown) {
       const error = toServingError(thrown);
       // Where the model lies on this machine is nothing for clients to know.
-      const message = error.message.replaceAll(modelPath, `${name}/${version.version}/${basename(modelPath)}`);
+      const shown = `${name}/${version.version}/${basename(modelPath)}`;
+      const message = modelPath === '' ? error.message : error.message.replaceAll(modelPath, shown);
       return { version: version.version, error: new ServingError(error.code, message, { reason: error.reason, cause: error }) };
     }
   }

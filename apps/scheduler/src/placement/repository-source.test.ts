@@ -169,7 +169,7 @@ describe('faults', () => {
   test('a backend that is not served is refused before its file is read', async () => {
     writeModelRepository(disk.root, [{ name: 'py', config: 'backend: "python"', versions: { 1: { 'model.py': '' } } }]);
     expect(errorOf(only(await read('py')))).toMatch(
-      /^unable to find backend library for backend 'python'.* \(this server has the backend onnxruntime only\)/,
+      /^unable to find backend library for backend 'python'.* \(this server has the backends onnxruntime and simulated\)/,
     );
   });
 

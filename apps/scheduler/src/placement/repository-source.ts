@@ -197,7 +197,7 @@ export class RepositoryModelSource implements ModelSource {
     const fingerprint = `${written.fingerprint}\n${print}`;
     try {
       const options: FinishOptions = { ...this.#options, maxBatchSizeStated: written.statesMaxBatchSize };
-      // A backend that is not served has no file this server could read.
+      // A simulated accelerator has no file, a backend that is not served none that this server could read.
       const modelPath = prepared.backend === 'onnxruntime' ? await repository.modelFile(model, version, prepared.defaultModelFilename) : '';
       const file = modelPath === '' ? undefined : await repository.describe(model, version, modelPath);
       const finished = finishConfig(prepared, file, options);

@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { LocalModelRepository } from '@paceline/model-repository';
 import { RepositoryModelSource, type Finding, type Inspection, type RepositorySourceOptions } from '@paceline/scheduler';
-import { judgeOnnxOptions } from '@paceline/worker';
+import { judgeBackendOptions } from '@paceline/worker';
 
 /** A finding with the model it is about, and its file as a path that can be opened. */
 export interface CheckFinding extends Finding {
@@ -103,7 +103,7 @@ function repositoryFinding(message: string): Finding {
 
 /** What the worker would refuse or remark when it starts the instances. */
 function optionFindings({ configs, locate }: Inspection, kind: 'issues' | 'warnings'): Finding[] {
-  return configs.flatMap((config) => judgeOnnxOptions(config)[kind].map(locate));
+  return configs.flatMap((config) => judgeBackendOptions(config)[kind].map(locate));
 }
 
 /** Two versions with one configuration have its faults in common. */

@@ -1,10 +1,13 @@
 /** The JSON bodies of the control frames, and the tensor heads that `execute` and `result` have in common. */
+import type { SimulatedAccelerator } from '@paceline/core';
 import type { ErrorCode } from '@paceline/protocol';
 import type { DataType } from '@paceline/tensor';
 
 export interface HostTensorSpec {
   readonly name: string;
   readonly datatype: DataType;
+  /** As the model takes or makes it, the batch dimension included; -1 = any length. */
+  readonly shape: readonly number[];
 }
 
 /** ONNX Runtime session options, in the words of its JavaScript API. */
@@ -19,17 +22,23 @@ export interface SessionOptions {
   readonly extra: Readonly<Record<string, string>>;
 }
 
-export interface LoadMessage {
-  readonly modelPath: string;
+/** What runs the model, and how. */
+export type LoadBackend =
+  | { readonly backend: 'onnxruntime'; readonly modelPath: string; readonly options: SessionOptions }
+  /** `batches`: the first dimension of every tensor is the batch. `seed` starts the pseudo-random numbers of this instance: a whole number below 2^32. */
+  | { readonly backend: 'simulated'; readonly accelerator: SimulatedAccelerator; readonly batches: boolean; readonly seed: number };
+
+export type LoadMessage = LoadBackend & LoadTensors;
+
+interface LoadTensors {
   /** Every input that an execute may name by index; unknown names never reach the runtime. */
   readonly inputs: readonly (HostTensorSpec & { readonly optional: boolean })[];
   readonly outputs: readonly HostTensorSpec[];
-  readonly options: SessionOptions;
 }
 
 export interface LoadedMessage {
-  /** How the runtime is called: `binding` skips its promise, `session` is the public API. */
-  readonly api: 'binding' | 'session';
+  /** How ONNX Runtime is called: `binding` skips its promise, `session` is the public API; `simulated` is none at all. */
+  readonly api: 'binding' | 'session' | 'simulated';
 }
 
 export interface FailedMessage {

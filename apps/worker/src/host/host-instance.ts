@@ -1,5 +1,5 @@
 /**
- * One model instance inside a host: a session and its input buffers. Turns the tensors of an `execute` frame into feeds,
+ * One model instance inside a host: a session of its runtime and its input buffers. Turns the tensors of an `execute` frame into feeds,
  * runs, and lays the outputs out again. Runs are strictly one after the other, which is why input buffers are reused.
  */
 import { readSync, writevSync } from 'node:fs';
@@ -15,11 +15,8 @@ import {
 } from '../host-protocol/frames.js';
 import { headBytes, readTensorHead, writeTensorHead, type LoadMessage, type TensorHead } from '../host-protocol/messages.js';
 import { inputRegion, outputRegion, REGION_BYTES, SHM_THRESHOLD_BYTES } from '../host-protocol/shared-memory.js';
-import { decodeStrings, encodeStrings } from './bytes.js';
-import { ELEMENT_TYPES } from './element-types.js';
 import { HostError } from './host-error.js';
-import type { OnnxRuntime, OrtSession, OrtTensor, OrtTensors } from './onnx-runtime.js';
-import { runtimeError } from './runtime-error.js';
+import type { HostRuntime, HostSession } from './host-runtime.js';
 
 /** Input buffers above this size are made for each batch instead of kept. */
 const KEPT_BUFFER_BYTES = 32 * 1024 * 1024;
@@ -39,47 +36,31 @@ interface LaidOut {
   readonly bytes: Uint8Array;
 }
 
-export class HostInstance {
+/** What the entry of the host needs of an instance, whatever runs it. */
+export interface HostedModel {
+  /** @returns the parts of the result frame, as a promise only where the runtime needs one. @throws HostError */
+  execute(frame: Buffer): Uint8Array[] | Promise<Uint8Array[]>;
+  dispose(): void | Promise<void>;
+}
+
+/** @throws HostError when the runtime cannot load the model */
+export async function loadInstance<T>(runtime: HostRuntime<T>, spec: LoadMessage, context: HostContext): Promise<HostedModel> {
+  return new HostInstance(await runtime.load(spec), spec, context);
+}
+
+class HostInstance<T> implements HostedModel {
   readonly #buffers: Buffer[] = [];
 
-  private constructor(
-    private readonly runtime: OnnxRuntime,
-    private readonly session: OrtSession,
+  constructor(
+    private readonly session: HostSession<T>,
     private readonly spec: LoadMessage,
     private readonly context: HostContext,
   ) {}
-
-  static async load(runtime: OnnxRuntime, spec: LoadMessage, context: HostContext): Promise<HostInstance> {
-    let session: OrtSession;
-    try {
-      session = await runtime.load(spec.modelPath, spec.options);
-    } catch (error) {
-      throw runtimeError(error, 'load');
-    }
-    try {
-      checkTensors('input', spec.inputs, session.inputTypes);
-      checkTensors('output', spec.outputs, session.outputTypes);
-      for (const name of session.inputTypes.keys()) {
-        if (!spec.inputs.some((i) => i.name === name)) {
-          throw new HostError(
-            'INVALID_ARGUMENT',
-            'model_mismatch',
-            `the model needs input '${name}', which the model configuration does not name`,
-          );
-        }
-      }
-    } catch (error) {
-      await session.dispose();
-      throw error;
-    }
-    return new HostInstance(runtime, session, spec, context);
-  }
 
   dispose(): void | Promise<void> {
     return this.session.dispose();
   }
 
-  /** @returns the parts of the result frame, as a promise only where the runtime needs one. @throws HostError */
   execute(frame: Buffer): Uint8Array[] | Promise<Uint8Array[]> {
     const begun = process.hrtime();
     const flags = frame.readUInt32LE(16);
@@ -90,20 +71,8 @@ export class HostInstance {
     const gatherNs = sinceNs(begun);
     const ran = process.hrtime();
     const names = wanted.map((index) => this.spec.outputs[index]!.name);
-    let outputs: OrtTensors | Promise<OrtTensors>;
-    try {
-      outputs = this.session.run(feeds, names);
-    } catch (error) {
-      throw runtimeError(error, 'run');
-    }
-    if (outputs instanceof Promise) {
-      return outputs.then(
-        (done) => this.#result(frame, wanted, done, gatherNs, sinceNs(ran)),
-        (error: unknown) => {
-          throw runtimeError(error, 'run');
-        },
-      );
-    }
+    const outputs = this.session.run(feeds, names);
+    if (outputs instanceof Promise) return outputs.then((done) => this.#result(frame, wanted, done, gatherNs, sinceNs(ran)));
     return this.#result(frame, wanted, outputs, gatherNs, sinceNs(ran));
   }
 
@@ -113,7 +82,7 @@ export class HostInstance {
     return wanted;
   }
 
-  #gather(frame: Buffer, flags: number, wantedCount: number): OrtTensors {
+  #gather(frame: Buffer, flags: number, wantedCount: number): Record<string, T> {
     const count = frame.readUInt32LE(24);
     const heads = new Array<TensorHead>(count);
     let at = EXECUTE_FIXED_BYTES + 4 * wantedCount;
@@ -123,7 +92,7 @@ export class HostInstance {
     }
     at = padded(at);
     let shmAt = inputRegion(frame.readUInt32LE(20));
-    const feeds: OrtTensors = {};
+    const feeds: Record<string, T> = {};
     for (const head of heads) {
       let data: Buffer;
       if ((flags & SHM_INPUTS) !== 0) {
@@ -134,7 +103,7 @@ export class HostInstance {
         at += padded(head.byteLength);
       }
       const spec = this.spec.inputs[head.index]!;
-      feeds[spec.name] = this.#tensor(spec.name, spec.datatype, head.shape, data);
+      feeds[spec.name] = this.session.feed(spec.name, spec.datatype, head.shape, data);
     }
     return feeds;
   }
@@ -161,22 +130,7 @@ export class HostInstance {
     return kept.subarray(0, bytes);
   }
 
-  #tensor(name: string, datatype: LoadMessage['inputs'][number]['datatype'], shape: readonly number[], data: Buffer): OrtTensor {
-    const type = ELEMENT_TYPES[datatype]!;
-    let count = 1;
-    for (const dim of shape) count *= dim;
-    if (!type.view) return this.runtime.tensor(type.ortType, decodeStrings(name, data, count), shape);
-    if (data.byteLength !== count * type.bytes) {
-      throw new HostError(
-        'INVALID_ARGUMENT',
-        'input_size_mismatch',
-        `expected ${count * type.bytes} bytes for input '${name}', got ${data.byteLength}`,
-      );
-    }
-    return this.runtime.tensor(type.ortType, type.view(data.buffer as ArrayBuffer, data.byteOffset, count), shape);
-  }
-
-  #result(frame: Buffer, wanted: readonly number[], outputs: OrtTensors, gatherNs: number, inferNs: number): Uint8Array[] {
+  #result(frame: Buffer, wanted: readonly number[], outputs: Readonly<Record<string, T>>, gatherNs: number, inferNs: number): Uint8Array[] {
     const begun = process.hrtime();
     const laidOut = new Array<LaidOut>(wanted.length);
     let headsEnd = RESULT_FIXED_BYTES;
@@ -184,11 +138,10 @@ export class HostInstance {
     for (let i = 0; i < wanted.length; i++) {
       const spec = this.spec.outputs[wanted[i]!]!;
       const tensor = outputs[spec.name]!;
-      const bytes = Array.isArray(tensor.data)
-        ? encodeStrings(tensor.data)
-        : new Uint8Array(tensor.data.buffer as ArrayBuffer, tensor.data.byteOffset, tensor.data.byteLength);
-      laidOut[i] = { index: wanted[i]!, shape: tensor.dims, bytes };
-      headsEnd += headBytes(tensor.dims.length);
+      const bytes = this.session.bytesOf(tensor);
+      const shape = this.session.shapeOf(tensor);
+      laidOut[i] = { index: wanted[i]!, shape, bytes };
+      headsEnd += headBytes(shape.length);
       total += bytes.byteLength;
     }
     const slot = frame.readUInt32LE(20);
@@ -235,37 +188,4 @@ function pushPadded(parts: Uint8Array[], bytes: Uint8Array): void {
 function sinceNs(begun: [number, number]): number {
   const [s, ns] = process.hrtime(begun);
   return s * 1e9 + ns;
-}
-
-function checkTensors(
-  kind: 'input' | 'output',
-  specs: readonly { name: string; datatype: LoadMessage['inputs'][number]['datatype']; optional?: boolean }[],
-  types: ReadonlyMap<string, string>,
-): void {
-  for (const spec of specs) {
-    const expected = ELEMENT_TYPES[spec.datatype]?.ortType;
-    if (!expected)
-      throw new HostError(
-        'INVALID_ARGUMENT',
-        'unsupported_datatype',
-        `${kind} '${spec.name}' has data type ${spec.datatype}, which ONNX Runtime does not serve here`,
-      );
-    const found = types.get(spec.name);
-    // An optional input is a constant that may be overridden; the runtime does not list it.
-    if (found === undefined && spec.optional) continue;
-    if (found === undefined) {
-      throw new HostError(
-        'INVALID_ARGUMENT',
-        'model_mismatch',
-        `the model configuration names ${kind} '${spec.name}', the model has ${[...types.keys()].map((n) => `'${n}'`).join(', ') || 'none'}`,
-      );
-    }
-    if (found !== expected) {
-      throw new HostError(
-        'INVALID_ARGUMENT',
-        'model_mismatch',
-        `${kind} '${spec.name}' has data type ${spec.datatype} (${expected}) in the model configuration, but ${found} in the model`,
-      );
-    }
-  }
 }

@@ -1,5 +1,5 @@
 /**
- * Entry of the Node instance host: a process that runs ONNX models for the worker that started it. It reads frames
+ * Entry of the Node instance host: a process that runs models for the worker that started it. It reads frames
  * (../host-protocol/frames.ts) from descriptor 3 and answers each before the next. It ends when the worker does, and
  * ignores the signals that a terminal sends to a whole group, because only the worker knows what is still running.
  *
@@ -11,15 +11,17 @@ import type { FailedMessage, HostStatistics, LoadedMessage, LoadMessage } from '
 import { STATUS_BYTES } from '../host-protocol/shared-memory.js';
 import { HostChannel } from './channel.js';
 import { HostError } from './host-error.js';
-import { HostInstance, type HostContext } from './host-instance.js';
-import { openOnnxRuntime, type OnnxRuntime } from './onnx-runtime.js';
+import { loadInstance, type HostContext, type HostedModel } from './host-instance.js';
+import type { HostRuntime } from './host-runtime.js';
+import type { OrtTensor } from './onnx-runtime.js';
+import { simulatedHost } from './simulated-accelerator.js';
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 
 const options = new Map(process.argv.slice(2).map((a) => a.split('=', 2) as [string, string]));
 const shmFd = options.has('--shm-fd') ? Number(options.get('--shm-fd')) : undefined;
 const channel = new HostChannel(3);
-const instances = new Map<number, HostInstance>();
+const instances = new Map<number, HostedModel>();
 const cancelled = new Set<number>();
 const status = Buffer.alloc(STATUS_BYTES);
 status.writeUInt32LE(1, 4);
@@ -35,12 +37,21 @@ const context: HostContext = {
   },
 };
 let executions = 0;
-let runtime: OnnxRuntime | undefined;
+let onnx: HostRuntime<OrtTensor> | undefined;
+
+/** ONNX Runtime takes tens of megabytes and milliseconds: only a host that needs it loads it. */
+async function onnxHost(): Promise<HostRuntime<OrtTensor>> {
+  if (onnx) return onnx;
+  const { openOnnxHost } = await import('./onnx-session.js');
+  return (onnx = openOnnxHost(options.get('--api') === 'session' ? 'session' : 'binding'));
+}
 
 async function load(instance: number, sequence: number, message: LoadMessage): Promise<void> {
   context.announce(instance, sequence, shmFd === undefined);
-  runtime ??= openOnnxRuntime(options.get('--api') === 'session' ? 'session' : 'binding');
-  instances.set(instance, await HostInstance.load(runtime, message, context));
+  const runtime = message.backend === 'simulated' ? simulatedHost : await onnxHost();
+  // Each knows its own tensors; nothing here looks at them.
+  const model = await loadInstance(runtime as HostRuntime<unknown>, message, context);
+  instances.set(instance, model);
   const loaded: LoadedMessage = { api: runtime.api };
   channel.write([jsonFrame(FRAME.loaded, instance, sequence, loaded)]);
 }
@@ -60,7 +71,7 @@ function statistics(): HostStatistics {
   };
 }
 
-function instanceOf(id: number): HostInstance {
+function instanceOf(id: number): HostedModel {
   const instance = instances.get(id);
   if (!instance) throw new HostError('INTERNAL', 'unknown_instance', `this host has no instance ${id}`);
   return instance;

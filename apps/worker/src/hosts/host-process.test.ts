@@ -57,12 +57,13 @@ function loadSlow(instance: number): Promise<Buffer> {
   const modelPath = join(folder, 'model.onnx');
   writeFileSync(modelPath, slowModel());
   const message: LoadMessage = {
+    backend: 'onnxruntime',
     modelPath,
     inputs: [
-      { name: 'INPUT0', datatype: 'FP32', optional: false },
-      { name: 'ITERS', datatype: 'INT64', optional: false },
+      { name: 'INPUT0', datatype: 'FP32', shape: [-1, 1], optional: false },
+      { name: 'ITERS', datatype: 'INT64', shape: [-1, 1], optional: false },
     ],
-    outputs: [{ name: 'OUTPUT0', datatype: 'FP32' }],
+    outputs: [{ name: 'OUTPUT0', datatype: 'FP32', shape: [-1, 1] }],
     options: onnxOptions(configOf('slow')).options,
   };
   return ask((sequence) => jsonFrame(FRAME.load, instance, sequence, message)).answer;

@@ -13,7 +13,7 @@ export function loadInto(host: HostProcess, id: number, model: LoadedModel, limi
   const name = model.spec.model;
   return new Promise<void>((resolve, reject) => {
     const sequence = host.nextSequence();
-    host.send(jsonFrame(FRAME.load, id, sequence, model.loadMessage), sequence, {
+    host.send(jsonFrame(FRAME.load, id, sequence, model.nextLoadMessage()), sequence, {
       limitUs,
       what: `loading model '${name}'`,
       onAnswer: (frame) => (frame.readUInt32LE(4) === FRAME.loaded ? resolve() : reject(failure(frame))),

@@ -1,23 +1,23 @@
 /** What all instances of one loaded model version have in common. */
 import type { LoadSpec } from '@paceline/worker-rpc';
 import type { PoolSize } from '../hosts/placement.js';
+import type { ModelBackend } from '../backend/load-backend.js';
 import type { LoadMessage } from '../host-protocol/messages.js';
 import { ModelTensors } from '../infer/model-tensors.js';
-import type { OnnxOptions } from '../onnx/session-options.js';
 import { ExecuteLimit, type ExecuteLimits } from '../supervision/execute-limit.js';
 
 export class LoadedModel {
   readonly key: string;
   readonly tensors: ModelTensors;
-  readonly loadMessage: LoadMessage;
   /** Learned from the runs of all its instances: one that came back knows what its model takes. */
   readonly limit: ExecuteLimit;
   /** It was slow or took a host down: no sharing any more. */
   isolated = false;
+  #loads = 0;
 
   constructor(
     readonly spec: LoadSpec,
-    onnx: OnnxOptions,
+    readonly backend: ModelBackend,
     /** The pool of hosts that it may share; undefined: none. */
     readonly size: PoolSize | undefined,
     limits: ExecuteLimits,
@@ -25,11 +25,15 @@ export class LoadedModel {
     this.limit = new ExecuteLimit(limits);
     this.key = modelKey(spec.model, spec.version, spec.generation);
     this.tensors = new ModelTensors(spec);
-    this.loadMessage = {
-      modelPath: spec.modelPath,
-      inputs: spec.inputs.map(({ name, datatype, optional }) => ({ name, datatype, optional })),
-      outputs: spec.outputs.map(({ name, datatype }) => ({ name, datatype })),
-      options: onnx.options,
+  }
+
+  /** What to send to the host that loads the next instance. */
+  nextLoadMessage(): LoadMessage {
+    const { inputs, outputs } = this.spec;
+    return {
+      ...this.backend.loadMessage(this.#loads++),
+      inputs: inputs.map(({ name, datatype, optional, shape, modelShape = shape }) => ({ name, datatype, optional, shape: modelShape })),
+      outputs: outputs.map(({ name, datatype, shape, modelShape = shape }) => ({ name, datatype, shape: modelShape })),
     };
   }
 }

@@ -154,10 +154,11 @@ export class ModelInstance implements Tenant {
     if (this.#ready && !this.#moving && !this.#stopped) void this.#move(reason, why);
   }
 
-  /** Its part of the memory of its host, bytes; undefined where it has none or none was measured yet. */
+  /** Its part of the memory of its host and what it has on a device, bytes; undefined where it has none or none was measured yet. */
   get residentBytes(): number | undefined {
     const berth = this.#berth;
-    return berth && berth.residentBytes > 0 ? berth.residentBytes / Math.max(1, berth.tenants.size) : undefined;
+    if (!berth || berth.residentBytes === 0) return undefined;
+    return berth.residentBytes / Math.max(1, berth.tenants.size) + this.model.backend.deviceMemoryBytes;
   }
 
   /** Loads and warms up: the instance is ready for requests afterwards. */

@@ -102,7 +102,7 @@ describe('a model without a file', () => {
     if (!finished.ok) throw new Error(JSON.stringify(finished.issues));
     expect(finished.inputs).toEqual([{ name: 'IN', datatype: 'FP32', shape: [-1, 4], optional: false }]);
     expect(finished.outputs).toEqual([{ name: 'OUT', datatype: 'FP32', shape: [-1, 4], optional: false }]);
-    expect(finished.config.instanceGroup.map(({ name, count }) => [name, count])).toEqual([['m_0', 1]]);
+    expect(finished.config.instanceGroup.map(({ name, count }) => [name, count])).toEqual([['m', 1]]);
     expect(finished.config.schedulingChoice.case).toBeUndefined();
   });
 
@@ -121,6 +121,6 @@ describe('a model without a file', () => {
     const finished = finish(
       'backend: "simulated" input { name: "IN" data_type: TYPE_FP32 dims: [ 0 ] } output { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] }',
     );
-    expect(finished.ok ? [] : finished.issues.map(({ path }) => path)).toEqual(['input[0].dims']);
+    expect(finished.ok ? [] : finished.issues.map(({ path }) => path)).toEqual(['input[0].dims[0]']);
   });
 });
