@@ -15,3 +15,5 @@ export {
   type InferServiceOptions,
 } from './infer/infer-service.js';
 export * from './http/index.js';
+export { createGateway, type Gateway, type GatewayPorts } from './start/gateway.js';
+export type { Addresses } from './start/front-doors.js';

@@ -6,32 +6,17 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '@paceline/clock';
 import type { ServeOptions } from '@paceline/config';
-import {
-  ByteBudget,
-  createGatewayApp,
-  createGrpcServer,
-  createHttpDataPlane,
-  createMetricsServer,
-  InferService,
-  PiscinaJsonOffload,
-  registerInferRoutes,
-  SERVED_EXTENSIONS,
-  type GatewayOptions,
-  type ServerInfo,
-} from '@paceline/gateway';
+import { createGateway, type Addresses } from '@paceline/gateway';
 import { LocalModelRepository } from '@paceline/model-repository';
 import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type StartReport } from '@paceline/scheduler';
 import { InMemoryStreams } from '@paceline/streams';
-import { createMetrics, StatisticsRegistry, type Log } from '@paceline/telemetry';
+import { StatisticsRegistry, type Log } from '@paceline/telemetry';
 import { createLocalWorker } from '@paceline/worker';
-import { drain, type Draining } from './drain.js';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
-import { openFrontDoors, type Addresses, type FrontDoors } from './front-doors.js';
-import { gatewayLimits, inferLimits, laneQueueTimeoutUs } from './limits.js';
+import { laneQueueTimeoutUs } from './limits.js';
 import { collectAfterUnloads } from './memory.js';
 import { logModelEvents } from './model-log.js';
-import { metricsOptions, openAccessLog, restartCounter } from './observability.js';
-import { openSecurity } from './security.js';
+import { restartCounter } from './observability.js';
 import { sourceOptions } from './source-options.js';
 import { manifestVersion } from './version.js';
 
@@ -53,11 +38,7 @@ export interface EmbeddedServer {
 /** Listens and is live when it resolves; no model is loaded yet. @throws StartError when a port cannot be had. */
 export async function startEmbeddedServer(options: ServeOptions, log: Log): Promise<EmbeddedServer> {
   const clock = systemClock;
-  const { logger } = log;
-  const gateway = randomBytes(8).toString('hex');
-  const security = openSecurity(options, logger, clock);
-  const { access } = security;
-  const accessLog = openAccessLog(options, clock, logger);
+  const id = randomBytes(8).toString('hex');
   const statistics = new StatisticsRegistry();
   const streams = new InMemoryStreams();
 
@@ -87,117 +68,31 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
   streams.attachIntake(new LaneIntake(lanes, streams));
   logModelEvents(models, log.module('models'));
 
-  // Gateway.
-  const tagsOf = (model: string, version: string) => models.find(model, version)?.config.metricTags ?? {};
-  const metrics = createMetrics({
-    statistics,
-    tagsOf,
-    ...metricsOptions(options.metrics),
-    server: {
-      connections: () => ({ http: http.connectionCount, grpc: grpc.connectionCount }),
-      bufferedBytes: () => http.bufferedBytes,
-      ...(accessLog && { accessLog }),
-    },
-  });
-  const inferHandler = new InferService({ gateway, catalog: models, queue: streams, statistics, clock, limits: inferLimits(options) });
-  streams.attachGateway(gateway, (number, frame) => inferHandler.onFrame(number, frame));
-  collectAfterUnloads(models, () => inferHandler.unanswered, clock);
-  let ready = true;
-  const info: ServerInfo = {
-    name: options.id,
-    version: manifestVersion(),
-    extensions: SERVED_EXTENSIONS,
-    isLive: () => true,
-    isReady: () => ready && (options.repository.strictReadiness ? models.allReady() : models.started),
-  };
-  const limits = gatewayLimits(options);
-  const budget = new ByteBudget(limits.maxBufferedBytes, clock);
-  const noted = { statistics, ...(accessLog && { accessLog }) };
-  const gatewayOptions: GatewayOptions = {
+  const gateway = await createGateway(options, log, {
+    gateway: id,
     catalog: models,
     control: models,
-    ...noted,
-    inferHandler,
-    info,
-    limits,
-    logger: log.module('control'),
-    logSettings: log.settings,
-    access,
-  };
-  const offload = new PiscinaJsonOffload();
-  const inferRoute = {
-    ...noted,
-    inferHandler,
-    catalog: models,
-    logger: log.module('http'),
-    budget,
-    maxInputBytes: limits.maxRequestBytes,
-    maxDecompressionRatio: options.http.maxDecompressionRatio,
-    offload,
-  };
-  const app = await createGatewayApp({
-    ...gatewayOptions,
-    registerInferRoutes: (fastify) => registerInferRoutes(fastify, { ...inferRoute, stallTimeoutS: limits.stallTimeoutS }),
-  });
-  const http = createHttpDataPlane({
-    ...inferRoute,
-    fallbackServer: app.getHttpServer(),
-    limits: { ...limits, maxInputBytes: limits.maxRequestBytes },
+    queue: streams,
+    statistics,
     clock,
-    access,
-    ...(security.httpTls && { tls: security.httpTls }),
+    version: manifestVersion(),
+    isReady: () => (options.repository.strictReadiness ? models.allReady() : models.started),
+    async close(graceMs) {
+      await models.stop();
+      await worker.close(graceMs);
+    },
   });
-  const grpc = createGrpcServer({
-    ...gatewayOptions,
-    logger: log.module('grpc'),
-    budget,
-    clock,
-    ...(security.grpcTls && { tls: security.grpcTls }),
-  });
-  const doors: FrontDoors = { http, grpc, metrics: createMetricsServer(metrics, log.module('metrics'), access) };
-
-  const closeAll = async (graceMs: number): Promise<number> => {
-    const [cut] = await Promise.all([http.close(graceMs), grpc.close(graceMs)]);
-    await app.close();
-    await offload.close();
-    await models.stop();
-    await worker.close(graceMs);
-    await doors.metrics.close();
-    security.close();
-    await accessLog?.close();
-    return cut;
-  };
-
-  const draining: Draining = {
-    announce: () => {
-      ready = false;
-    },
-    refuse() {
-      const answered = inferHandler.drain();
-      http.beginDrain();
-      grpc.beginDrain();
-      return answered;
-    },
-    get unanswered() {
-      return inferHandler.unanswered;
-    },
-    get connectionCount() {
-      return http.connectionCount + grpc.connectionCount;
-    },
-    close: closeAll,
-  };
-  const addresses = await openFrontDoors(doors, options).catch(async (error: unknown) => {
-    await closeAll(0);
-    throw error;
-  });
+  streams.attachGateway(id, (number, frame) => gateway.onFrame(number, frame));
+  collectAfterUnloads(models, () => gateway.unanswered, clock);
+  const addresses = await gateway.listen();
   return {
     addresses,
     models,
     loadModels: () => models.start(),
     get unanswered() {
-      return inferHandler.unanswered;
+      return gateway.unanswered;
     },
-    drain: (limitMs) => drain(draining, { limitMs, delayMs: options.drainDelayMs, lameDuckMs: options.lameDuckMs }, clock),
+    drain: (limitMs) => gateway.drain(limitMs),
   };
 }
 

@@ -1,8 +1,8 @@
 /** Reads the files that say who may do what, before any port is opened; all of them are read again when they change. */
 import type { Clock } from '@paceline/clock';
 import type { ServeOptions, TlsOptions } from '@paceline/config';
-import { AccessPolicy, KeyFile, TlsFiles } from '@paceline/gateway';
 import type { Logger } from '@paceline/telemetry';
+import { AccessPolicy, KeyFile, TlsFiles } from '../access/index.js';
 import { StartError } from '@paceline/nest-kit';
 
 export interface Security {

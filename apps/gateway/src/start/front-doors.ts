@@ -1,7 +1,8 @@
 /** Opens the ports that are switched on, one after the other, and says clearly which one cannot be had. */
 import type { ListenOptions, ServeOptions } from '@paceline/config';
-import type { GrpcServer, HttpDataPlane, MetricsServer } from '@paceline/gateway';
-import { listenError } from '@paceline/nest-kit';
+import { listenError, type MetricsServer } from '@paceline/nest-kit';
+import type { GrpcServer } from '../grpc/grpc.server.js';
+import type { HttpDataPlane } from '../http/index.js';
 
 export interface FrontDoors {
   readonly http: HttpDataPlane;

@@ -1,0 +1,149 @@
+/**
+ * Keeps this process in the membership and tells who else is there. Invariant: nobody is taken to be gone because Redis
+ * is: while it cannot be asked the last answer holds, and whoever is missing from an answer stays dialled for one
+ * lifetime of a heartbeat, in which a Redis that lost its data hears of everybody again.
+ */
+import type { Clock, Timer } from '@paceline/clock';
+import type { Membership } from '@paceline/cluster-state';
+import { toServingError, type Member, type ServingError } from '@paceline/protocol';
+
+export interface Members {
+  /** As Redis said last: for counting. */
+  readonly live: readonly Member[];
+  /** Those, and who was there until a moment ago: for connections, which tell by themselves when the other side is gone. */
+  readonly known: readonly Member[];
+}
+
+export interface MembershipBeatOptions {
+  readonly membership: Membership;
+  readonly clock: Clock;
+  /** Milliseconds between two beats. */
+  readonly intervalMs: number;
+  /** Called when `live` or `known` has changed, and at the first answer. */
+  readonly onMembers: (members: Members) => void;
+  /** Called when beats begin to fail, and with undefined when they succeed again. */
+  readonly onFailure?: (error: ServingError | undefined) => void;
+}
+
+/** How many beats in a row may fail to arrive until the process is taken to be gone. */
+const BEATS_PER_LIFETIME = 4;
+
+export class MembershipBeat {
+  readonly #options: MembershipBeatOptions;
+  readonly #ttlMs: number;
+  #self: Member;
+  #timer: Timer | undefined;
+  #beating: Promise<void> | undefined;
+  #again = false;
+  #stopped = false;
+  #failing = false;
+  #answered = false;
+  #live: readonly Member[] = [];
+  #known: readonly Member[] = [];
+  /** By id: when a known member was last in an answer. */
+  readonly #seenUs = new Map<string, number>();
+  /** Since when no beat succeeded; undefined = the last one did. */
+  #failingSinceUs: number | undefined;
+
+  constructor(self: Member, options: MembershipBeatOptions) {
+    this.#self = self;
+    this.#options = options;
+    this.#ttlMs = BEATS_PER_LIFETIME * options.intervalMs;
+  }
+
+  get members(): Members {
+    return { live: this.#live, known: this.#known };
+  }
+
+  /** Whether Redis has answered at least once. */
+  get answered(): boolean {
+    return this.#answered;
+  }
+
+  /** For how long no beat has succeeded, milliseconds; 0 = the last one did. */
+  get failingMs(): number {
+    return this.#failingSinceUs === undefined ? 0 : (this.#options.clock.nowUs() - this.#failingSinceUs) / 1000;
+  }
+
+  /** Resolves after the first beat, whether it succeeded or not. */
+  async start(): Promise<void> {
+    await this.#beat();
+  }
+
+  /** Tells the others at once, not with the next beat. Resolves when it is told or Redis could not be reached. */
+  async announce(change: Partial<Pick<Member, 'draining' | 'address'>>): Promise<void> {
+    this.#self = { ...this.#self, ...change };
+    await this.#beat();
+  }
+
+  /** No beat follows, and the others know at once if Redis can be reached. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#beating;
+    await this.#options.membership.leave(this.#self).catch(() => undefined);
+  }
+
+  /** One at a time; whoever asks during one gets another after it. */
+  #beat(): Promise<void> {
+    if (this.#beating) this.#again = true;
+    this.#beating ??= this.#run().finally(() => {
+      this.#beating = undefined;
+    });
+    return this.#beating;
+  }
+
+  async #run(): Promise<void> {
+    const { membership, clock, intervalMs } = this.#options;
+    do {
+      this.#again = false;
+      this.#timer?.cancel();
+      const sentUs = clock.nowUs();
+      try {
+        this.#take(await membership.beat(this.#self, this.#ttlMs));
+      } catch (thrown) {
+        this.#fail(toServingError(thrown), sentUs);
+      }
+      if (!this.#stopped) this.#timer = clock.setTimer(Math.max(0, intervalMs * 1000 - (clock.nowUs() - sentUs)), () => void this.#beat());
+    } while (this.#again && !this.#stopped);
+  }
+
+  #take(live: readonly Member[]): void {
+    const { clock, onMembers, onFailure } = this.#options;
+    this.#failingSinceUs = undefined;
+    if (this.#failing) {
+      this.#failing = false;
+      onFailure?.(undefined);
+    }
+    const nowUs = clock.nowUs();
+    const present = new Set(live.map(({ id }) => id));
+    for (const id of present) this.#seenUs.set(id, nowUs);
+    const missing = this.#known.filter(({ id }) => !present.has(id) && nowUs - (this.#seenUs.get(id) ?? -Infinity) < this.#ttlMs * 1000);
+    const known = [...live, ...missing];
+    for (const id of this.#seenUs.keys()) if (!known.some((member) => member.id === id)) this.#seenUs.delete(id);
+    const changed = !this.#answered || !sameMembers(live, this.#live) || !sameMembers(known, this.#known);
+    this.#answered = true;
+    this.#live = live;
+    this.#known = known;
+    if (changed && !this.#stopped) onMembers(this.members);
+  }
+
+  #fail(error: ServingError, sinceUs: number): void {
+    this.#failingSinceUs ??= sinceUs;
+    // Who could not be asked about has not been missing.
+    const nowUs = this.#options.clock.nowUs();
+    for (const id of this.#seenUs.keys()) this.#seenUs.set(id, nowUs);
+    if (this.#failing) return;
+    this.#failing = true;
+    this.#options.onFailure?.(error);
+  }
+}
+
+function sameMembers(a: readonly Member[], b: readonly Member[]): boolean {
+  if (a.length !== b.length) return false;
+  const byId = new Map(b.map((member) => [member.id, member]));
+  return a.every(({ id, address, draining }) => {
+    const other = byId.get(id);
+    return other !== undefined && other.address === address && other.draining === draining;
+  });
+}
