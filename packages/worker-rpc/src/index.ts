@@ -19,3 +19,4 @@ export type {
   WorkerListener,
 } from './worker-link.js';
 export { STALE_EPOCH, SUPERSEDED, WORKER_DRAINING, type SchedulerSession, type ServedWorker } from './served-worker.js';
+export * from './grpc/index.js';
