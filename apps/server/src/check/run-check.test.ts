@@ -49,6 +49,17 @@ async function found(model: RepositoryModelFiles, ...flags: string[]): Promise<{
 const lines = (findings: readonly Found[]): unknown[] => findings.map(({ field, line, column }) => [field, line, column]);
 
 describe('errors', () => {
+  test('of a simulated accelerator, which needs no file', async () => {
+    const config = `backend: "simulated"\nmax_batch_size: 8\n${IO}parameters { key: "simulated_alpha_ms" value { string_value: "VALUE" } }`;
+    const model = { name: 'm', versions: { 1: {} } };
+    expect(await found({ ...model, config: config.replace('VALUE', '40') })).toMatchObject({ code: 0, errors: [], warnings: [] });
+    const { code, errors } = await found({ ...model, config: config.replace('VALUE', 'fast') });
+    expect(code).toBe(1);
+    expect(errors.map(({ line, message }) => [line, message])).toEqual([
+      [5, "parameter 'simulated_alpha_ms' of model 'm' must be a number of milliseconds from 0 to 3600000, got 'fast'"],
+    ]);
+  });
+
   test('of the text come all at once, with what was expected, found and meant', async () => {
     const config =
       'max_batch_size: "eight"\ninput [ { data_type: TYPE_FP33 } ]\nmax_bach_size: 4\ninstance_group [ { count: ${count} } ]\n';
