@@ -32,7 +32,12 @@ export interface Leases {
 }
 
 export interface Membership {
-  /** Announces this process and reads who else is there: those whose last beat is younger than the ttl they gave. */
+  /**
+   * Announces this process and reads who else is there: those whose last beat is younger than the ttl they gave. Beat at
+   * least three times a ttl. After an interruption of the store (it was away, lost its data, its clock jumped) those that
+   * were there before are kept for one ttl more, as they cannot have beaten.
+   * @param ttlMs below 60,000
+   */
   beat(self: Member, ttlMs: number): Promise<readonly Member[]>;
   /** Takes it out at once. */
   leave(self: Member): Promise<void>;

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { passSignalsOn, run, Stopped, stoppedBy } from '../setup/processes.mjs';
 import { ensurePython } from '../setup/python.mjs';
+import { ensureRedis } from '../setup/redis.mjs';
 import { checkMachine, ROOT, toolEnvironment } from '../setup/runtime.mjs';
 import { SetupError } from '../setup/setup-error.mjs';
 import { install, linkExampleModels, say } from '../setup/set-up.mjs';
@@ -18,13 +19,14 @@ const CHECKS = [
   { name: 'architecture', task: 'architecture', says: 'who may import whom' },
   { name: 'unused', task: 'unused', says: 'files, exports and packages nobody uses' },
   { name: 'format', task: 'format', says: 'formatting' },
-  { name: 'unit', task: 'test', filter: '!@paceline/e2e', isSuite: true, says: 'the tests beside the code' },
+  { name: 'unit', task: 'test', filter: '!@paceline/e2e', isSuite: true, needsRedis: true, says: 'the tests beside the code' },
   {
     name: 'e2e',
     task: 'test',
     filter: '@paceline/e2e',
     isSuite: true,
     needsPython: true,
+    needsRedis: true,
     says: 'real processes and clients, Python ones too',
   },
 ];
@@ -55,6 +57,7 @@ function chooseChecks() {
 async function runCheck(check, env, tally) {
   say(`${check.name}: ${check.says}`);
   if (check.needsPython) await ensurePython(say);
+  if (check.needsRedis) await ensureRedis(say);
   const args = ['run', check.task, '--continue', '--output-logs=full', '--log-order=grouped', `--concurrency=${availableParallelism()}`];
   if (check.filter !== undefined) args.push(`--filter=${check.filter}`);
   tally.begin(check.name, check.isSuite === true);

@@ -169,7 +169,7 @@ export async function spawnServer(args: readonly string[], readyLine: RegExp): P
   } catch (error) {
     await endProcess(child);
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`${reason}; tests need Redis 7 or newer (Debian, Ubuntu: apt-get install redis-server)\n${log}`);
+    throw new Error(`${reason}; tests need Redis 7 or newer (Debian, Ubuntu: apt-get install redis-server)\n${log}`, { cause: error });
   } finally {
     clearTimeout(timer);
   }
