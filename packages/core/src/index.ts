@@ -24,6 +24,7 @@ export {
   DEFAULT_MAX_QUEUE_SIZE,
   DEFAULT_QUEUE_TIMEOUT_US,
   levelOf,
+  maxQueuedOf,
   queueTimeoutOf,
   type BatchPolicy,
   type LevelPolicy,
@@ -32,3 +33,5 @@ export { BatchProfile } from './batching/profile.js';
 export type { QueuedRequest } from './batching/waiting-room.js';
 export type { Handle } from './batching/request-table.js';
 export * from './placement/index.js';
+export { shareOf, shareQuota, type ShareActions, type ShareView } from './cluster/partition-share.js';
+export { unresolvedModel, type KnownVersions } from './models/unresolved.js';

@@ -107,3 +107,11 @@ export function queueTimeoutOf(policy: LevelPolicy, askedUs: number): number {
   if (policy.defaultTimeoutUs === 0) return askedUs;
   return Math.min(askedUs, policy.defaultTimeoutUs);
 }
+
+/** Requests that may wait in a lane of that policy, all priority levels together. */
+export function maxQueuedOf(policy: BatchPolicy): number {
+  // Not level by level: there may be billions of them.
+  let sum = (policy.levels - policy.queueByLevel.size) * policy.defaultQueue.maxQueueSize;
+  for (const { maxQueueSize } of policy.queueByLevel.values()) sum += maxQueueSize;
+  return sum;
+}
