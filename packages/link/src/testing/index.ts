@@ -1,0 +1,2 @@
+export { FaultyProxy } from './faulty-proxy.js';
+export { until } from './until.js';
