@@ -1,5 +1,6 @@
 export { readLinkSecurity, type LinkSecurity, type LinkTls } from './cluster/link-security.js';
-export { MembershipBeat, type MembershipBeatOptions, type Members } from './cluster/membership-beat.js';
+export { joinCluster, type JoinedCluster, type JoinOptions } from './cluster/join-cluster.js';
+export { MembershipBeat, type MembershipBeatOptions } from './cluster/membership-beat.js';
 export { metricsOptions } from './http/metrics-options.js';
 export { createMetricsServer, type Health, type MetricsServer, type MetricsServerOptions } from './http/metrics.server.js';
 export { NestLogger } from './nest.logger.js';

@@ -6,16 +6,18 @@ import { StartError } from '../process/start-error.js';
 
 /** PEM texts. */
 export interface LinkTls {
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-  readonly ca: string | undefined;
+  readonly certificate?: string;
+  readonly key?: string;
+  /** With it certificates of the other side must be of that authority. */
+  readonly ca?: string;
 }
 
+/** May be spread into the options of a link. */
 export interface LinkSecurity {
   /** undefined = none is asked for, which is for addresses of this machine alone. */
-  readonly secret: string | undefined;
-  /** undefined = connections are not encrypted. */
-  readonly tls: LinkTls | undefined;
+  readonly secret: Uint8Array | undefined;
+  /** Absent = connections are not encrypted. */
+  readonly tls?: LinkTls;
 }
 
 /** Shorter ones can be guessed from one recorded handshake. */
@@ -23,25 +25,26 @@ const SHORTEST_SECRET = 16;
 
 /** @throws StartError that names the flag and what is wrong */
 export function readLinkSecurity({ secret: fromEnvironment, secretFile, link }: ClusterOptions): LinkSecurity {
-  const secret = secretFile === undefined ? fromEnvironment : readFirstLine('--cluster-secret-file', secretFile);
-  if (secret !== undefined && secret.length < SHORTEST_SECRET) {
+  const text = secretFile === undefined ? fromEnvironment : readFirstLine('--cluster-secret-file', secretFile);
+  if (text !== undefined && text.length < SHORTEST_SECRET) {
     const where = secretFile === undefined ? 'PACELINE_CLUSTER_SECRET' : `--cluster-secret-file=${secretFile}`;
-    throw new StartError(`${where}: expected at least ${SHORTEST_SECRET} characters, found ${secret.length}`);
+    throw new StartError(`${where}: expected at least ${SHORTEST_SECRET} characters, found ${text.length}`);
   }
+  const secret = text === undefined ? undefined : new TextEncoder().encode(text);
   const { tls } = link;
-  if (tls === undefined) return { secret, tls: undefined };
+  if (tls === undefined) return { secret };
+  const { certificateFile, keyFile, caFile } = tls;
   return {
     secret,
     tls: {
-      certificate: readPem('--link-tls-certificate-file', tls.certificateFile),
-      key: readPem('--link-tls-key-file', tls.keyFile),
-      ca: readPem('--link-tls-ca-file', tls.caFile),
+      ...(certificateFile !== undefined && { certificate: readPem('--link-tls-certificate-file', certificateFile) }),
+      ...(keyFile !== undefined && { key: readPem('--link-tls-key-file', keyFile) }),
+      ...(caFile !== undefined && { ca: readPem('--link-tls-ca-file', caFile) }),
     },
   };
 }
 
-function readPem(flag: string, file: string | undefined): string | undefined {
-  if (file === undefined) return undefined;
+function readPem(flag: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {

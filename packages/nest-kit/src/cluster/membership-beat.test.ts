@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
 import type { Membership } from '@paceline/cluster-state';
 import { ServingError, type Member } from '@paceline/protocol';
-import { MembershipBeat, type Members } from './membership-beat.js';
+import { MembershipBeat } from './membership-beat.js';
 
 const member = (id: string): Member => ({ role: 'worker', id, address: `127.0.0.1:${id.length}`, draining: false });
 const SELF: Member = { role: 'gateway', id: 'self', address: '', draining: false };
@@ -15,7 +15,7 @@ describe('the beat', () => {
   let down: boolean;
   let beats: [Member, number][];
   let left: Member[];
-  let heard: Members[];
+  let heard: (readonly Member[])[];
   let failures: (string | undefined)[];
   let beat: MembershipBeat;
 
@@ -55,7 +55,7 @@ describe('the beat', () => {
   });
 
   test('comes each interval and tells only changes', async () => {
-    expect(heard.map(({ live }) => ids(live))).toEqual([['a', 'bb']]);
+    expect(heard.map(ids)).toEqual([['a', 'bb']]);
     await next();
     await next();
     expect(beats).toHaveLength(3);
@@ -63,36 +63,27 @@ describe('the beat', () => {
     expect(heard).toHaveLength(1);
     others = [...others, member('ccc')];
     await next();
-    expect(ids(heard.at(-1)?.live)).toEqual(['a', 'bb', 'ccc']);
+    expect(ids(heard.at(-1))).toEqual(['a', 'bb', 'ccc']);
   });
 
-  test('who is missing counts no more at once, and is forgotten after a lifetime', async () => {
-    others = [member('a')];
-    await next();
-    expect([ids(heard.at(-1)?.live), ids(heard.at(-1)?.known)]).toEqual([['a'], ['a', 'bb']]);
-    await next();
-    await next();
-    expect(ids(beat.members.known)).toEqual(['a', 'bb']);
-    await next();
-    expect(ids(beat.members.known)).toEqual(['a']);
-    expect(ids(heard.at(-1)?.known)).toEqual(['a']);
-  });
-
-  test('nobody is gone because Redis is, nor because it came back empty', async () => {
+  test('nobody is gone because Redis is', async () => {
     down = true;
     for (let i = 0; i < 20; i++) await next();
     expect(failures).toEqual(['redis_unavailable']);
     expect(beat.failingMs).toBeGreaterThanOrEqual(9500);
-    expect(ids(beat.members.live)).toEqual(['a', 'bb']);
+    expect(ids(beat.members)).toEqual(['a', 'bb']);
     down = false;
-    others = [];
+    others = [member('bb')];
     await next();
     expect(failures).toEqual(['redis_unavailable', undefined]);
     expect(beat.failingMs).toBe(0);
-    expect([ids(beat.members.live), ids(beat.members.known)]).toEqual([[], ['a', 'bb']]);
-    others = [member('a'), member('bb')];
+    expect(ids(heard.at(-1))).toEqual(['bb']);
+  });
+
+  test('a change of what a member says of itself is a change', async () => {
+    others = [member('a'), { ...member('bb'), draining: true }];
     await next();
-    expect(ids(beat.members.live)).toEqual(['a', 'bb']);
+    expect(heard.at(-1)?.map(({ draining }) => draining)).toEqual([false, false, true]);
   });
 
   test('an announcement does not wait for the next beat', async () => {

@@ -1,26 +1,18 @@
 /**
- * Keeps this process in the membership and tells who else is there. Invariant: nobody is taken to be gone because Redis
- * is: while it cannot be asked the last answer holds, and whoever is missing from an answer stays dialled for one
- * lifetime of a heartbeat, in which a Redis that lost its data hears of everybody again.
+ * Keeps this process in the membership and tells who else is there. Invariant: while Redis cannot be asked the last answer
+ * holds, so nobody is taken to be gone because Redis is.
  */
 import type { Clock, Timer } from '@paceline/clock';
 import type { Membership } from '@paceline/cluster-state';
 import { toServingError, type Member, type ServingError } from '@paceline/protocol';
-
-export interface Members {
-  /** As Redis said last: for counting. */
-  readonly live: readonly Member[];
-  /** Those, and who was there until a moment ago: for connections, which tell by themselves when the other side is gone. */
-  readonly known: readonly Member[];
-}
 
 export interface MembershipBeatOptions {
   readonly membership: Membership;
   readonly clock: Clock;
   /** Milliseconds between two beats. */
   readonly intervalMs: number;
-  /** Called when `live` or `known` has changed, and at the first answer. */
-  readonly onMembers: (members: Members) => void;
+  /** Called at the first answer and whenever it has changed. This process is among them. */
+  readonly onMembers: (members: readonly Member[]) => void;
   /** Called when beats begin to fail, and with undefined when they succeed again. */
   readonly onFailure?: (error: ServingError | undefined) => void;
 }
@@ -38,10 +30,7 @@ export class MembershipBeat {
   #stopped = false;
   #failing = false;
   #answered = false;
-  #live: readonly Member[] = [];
-  #known: readonly Member[] = [];
-  /** By id: when a known member was last in an answer. */
-  readonly #seenUs = new Map<string, number>();
+  #members: readonly Member[] = [];
   /** Since when no beat succeeded; undefined = the last one did. */
   #failingSinceUs: number | undefined;
 
@@ -51,8 +40,8 @@ export class MembershipBeat {
     this.#ttlMs = BEATS_PER_LIFETIME * options.intervalMs;
   }
 
-  get members(): Members {
-    return { live: this.#live, known: this.#known };
+  get members(): readonly Member[] {
+    return this.#members;
   }
 
   /** Whether Redis has answered at least once. */
@@ -108,31 +97,21 @@ export class MembershipBeat {
     } while (this.#again && !this.#stopped);
   }
 
-  #take(live: readonly Member[]): void {
-    const { clock, onMembers, onFailure } = this.#options;
+  #take(members: readonly Member[]): void {
+    const { onMembers, onFailure } = this.#options;
     this.#failingSinceUs = undefined;
     if (this.#failing) {
       this.#failing = false;
       onFailure?.(undefined);
     }
-    const nowUs = clock.nowUs();
-    const present = new Set(live.map(({ id }) => id));
-    for (const id of present) this.#seenUs.set(id, nowUs);
-    const missing = this.#known.filter(({ id }) => !present.has(id) && nowUs - (this.#seenUs.get(id) ?? -Infinity) < this.#ttlMs * 1000);
-    const known = [...live, ...missing];
-    for (const id of this.#seenUs.keys()) if (!known.some((member) => member.id === id)) this.#seenUs.delete(id);
-    const changed = !this.#answered || !sameMembers(live, this.#live) || !sameMembers(known, this.#known);
+    const changed = !this.#answered || !sameMembers(members, this.#members);
     this.#answered = true;
-    this.#live = live;
-    this.#known = known;
-    if (changed && !this.#stopped) onMembers(this.members);
+    this.#members = members;
+    if (changed && !this.#stopped) onMembers(members);
   }
 
   #fail(error: ServingError, sinceUs: number): void {
     this.#failingSinceUs ??= sinceUs;
-    // Who could not be asked about has not been missing.
-    const nowUs = this.#options.clock.nowUs();
-    for (const id of this.#seenUs.keys()) this.#seenUs.set(id, nowUs);
     if (this.#failing) return;
     this.#failing = true;
     this.#options.onFailure?.(error);
