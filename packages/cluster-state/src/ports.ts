@@ -49,6 +49,8 @@ export interface DesiredModel {
   readonly wanted: boolean;
   /** The load parameter `config`; undefined = the repository's own configuration. */
   readonly config: string | undefined;
+  /** The folder in which the files of the load request lie; absent = it brought none. */
+  readonly root?: string;
 }
 
 export interface DesiredState {

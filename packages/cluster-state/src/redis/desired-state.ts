@@ -20,14 +20,14 @@ export class RedisDesiredState implements DesiredState {
     return { fresh: models.length === 0, models };
   }
 
-  async write({ model, wanted, config }: DesiredModel): Promise<void> {
-    await this.connection.run(WRITE, [this.keys.desired], [model, JSON.stringify({ wanted, config })]);
+  async write({ model, wanted, config, root }: DesiredModel): Promise<void> {
+    await this.connection.run(WRITE, [this.keys.desired], [model, JSON.stringify({ wanted, config, root })]);
   }
 }
 
 function parseModel(model: string, text: string): DesiredModel {
-  const { wanted, config } = parseRecord(text) ?? {};
+  const { wanted, config, root } = parseRecord(text) ?? {};
   if (typeof wanted !== 'boolean' || (config !== undefined && typeof config !== 'string'))
     throw unexpectedReply(`desired model ${model}`, text);
-  return { model, wanted, config };
+  return { model, wanted, config, ...(typeof root === 'string' && { root }) };
 }

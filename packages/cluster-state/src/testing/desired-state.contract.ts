@@ -23,12 +23,14 @@ export function describeDesiredState(name: string, open: OpenStore<DesiredState>
 
     test('what one writes the other reads, names and texts of any kind included', async () => {
       const loaded = { model: 'a b:"ü"', wanted: true, config: '{"max_batch_size": 4, "x": "\u0000\n"}' };
+      const uploaded = { model: 'u', wanted: true, config: '{}', root: '/uploads/paceline-model-1' };
       const unloaded = { model: 'm', wanted: false, config: undefined };
       await one.write(loaded);
       await one.write(unloaded);
+      await one.write(uploaded);
       const { fresh, models } = await other.read();
       expect(fresh).toBe(false);
-      expect([...models].sort((x, y) => (x.model < y.model ? -1 : 1))).toEqual([loaded, unloaded]);
+      expect([...models].sort((x, y) => (x.model < y.model ? -1 : 1))).toEqual([loaded, unloaded, uploaded]);
     });
 
     test('the last word on a model counts, whole', async () => {
