@@ -78,6 +78,37 @@ export interface LanePressure {
   readonly expectedWaitUs: number;
 }
 
+/** How often, and nanoseconds in all. */
+export interface CountedTime {
+  readonly count: number;
+  readonly ns: number;
+}
+
+/** Counters of one model version as one process keeps them, since that process started. What it does not count is 0. */
+export interface VersionCounters {
+  readonly model: string;
+  readonly version: string;
+  /** Requests answered with a result, and those that were taken in and answered otherwise. Gateways count them. */
+  readonly success: CountedTime;
+  readonly fail: CountedTime;
+  /** Requests, by their time in the queue and in each stage of their batch. Schedulers count these and what follows. */
+  readonly queue: CountedTime;
+  readonly computeInput: CountedTime;
+  readonly computeInfer: CountedTime;
+  readonly computeOutput: CountedTime;
+  /** Rows and batches that ran. */
+  readonly inferenceCount: number;
+  readonly executionCount: number;
+  /** Milliseconds since the epoch; 0 = never. */
+  readonly lastInferenceMs: number;
+  readonly batchSizes: readonly {
+    readonly batchSize: number;
+    readonly computeInput: CountedTime;
+    readonly computeInfer: CountedTime;
+    readonly computeOutput: CountedTime;
+  }[];
+}
+
 /** Control link, scheduler to gateway. Refusals travel beside these, as reply frames. */
 export type SchedulerMessage =
   /** "I own that partition": said to each gateway on connecting and whenever it is acquired. */
@@ -86,6 +117,8 @@ export type SchedulerMessage =
   | { readonly kind: 'released'; readonly partition: number; readonly epoch: Epoch }
   | { readonly kind: 'pressure'; readonly lanes: readonly LanePressure[] }
   | { readonly kind: 'routing'; readonly routing: Routing }
+  /** What has changed since the last one, at most each second. `process`: whose counters, its own or a gateway's, passed on. */
+  | { readonly kind: 'statistics'; readonly process: string; readonly versions: readonly VersionCounters[] }
   | { readonly kind: 'control-progress'; readonly id: number; readonly text: string }
   | { readonly kind: 'control-result'; readonly id: number; readonly error: ServingError | undefined };
 
@@ -95,6 +128,8 @@ export type GatewayMessage =
   | { readonly kind: 'cancel'; readonly number: number; readonly model: string; readonly version: string }
   /** Requests are routed by that routing from now on, and by no older one. */
   | { readonly kind: 'routed'; readonly epoch: Epoch; readonly generation: number }
+  /** To the placement owner, which passes it on to every other gateway: what has changed since the last one. */
+  | { readonly kind: 'statistics'; readonly versions: readonly VersionCounters[] }
   /** To the placement owner: model control. Answered by progress and one result; sent again after a change of owner. */
   | {
       readonly kind: 'control';

@@ -19,6 +19,7 @@ export {
 } from './grpc/typed-contents.js';
 export {
   isCurrentEpoch,
+  type CountedTime,
   type Device,
   type Epoch,
   type GatewayMessage,
@@ -28,6 +29,7 @@ export {
   type RoutedModel,
   type Routing,
   type SchedulerMessage,
+  type VersionCounters,
 } from './cluster.js';
 export type { Envelope, InferRequest, Parameters, ParameterValue, ReplyFrame, RequestedOutput, RequestRef, StageTimings } from './infer.js';
 export type { LoadParameter, ModelCatalog, ModelControl, ModelIndexEntry, ModelState, ServedModel, TensorSpec } from './model.js';

@@ -18,4 +18,6 @@ export {
   type ReleaseReason,
   type StageDurations,
   type StatisticsObserver,
+  type StatisticsReader,
 } from './statistics.js';
+export { ClusterCounters, CountersReport } from './version-counters.js';

@@ -210,3 +210,8 @@ export class StatisticsRegistry {
     return this.#byKey.values();
   }
 }
+
+/** What the statistics of the protocol are read from: this process's, or those of a whole cluster. */
+export type StatisticsReader = Pick<StatisticsRegistry, 'instanceMemory'> & {
+  find(model: string, version: string): ModelStatistics | undefined;
+};

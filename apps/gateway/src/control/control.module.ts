@@ -29,7 +29,7 @@ export class ControlModule {
       providers: [
         { provide: MODEL_CATALOG, useValue: options.catalog },
         { provide: MODEL_CONTROL, useValue: options.control },
-        { provide: STATISTICS, useValue: options.statistics },
+        { provide: STATISTICS, useValue: options.shownStatistics ?? options.statistics },
         { provide: INFER_HANDLER, useValue: options.inferHandler },
         { provide: SERVER_INFO, useValue: options.info },
         { provide: GATEWAY_LOGGER, useValue: options.logger },

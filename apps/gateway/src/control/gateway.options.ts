@@ -1,6 +1,6 @@
 /** What the gateway's front ends are built from; the same options serve HTTP control routes and gRPC. */
 import type { ModelCatalog, ModelControl } from '@paceline/protocol';
-import type { Logger, LogSettings, StatisticsRegistry } from '@paceline/telemetry';
+import type { Logger, LogSettings, StatisticsReader, StatisticsRegistry } from '@paceline/telemetry';
 import type { AccessLog } from '../access-log/access-log.js';
 import type { AccessPolicy } from '../access/access-policy.js';
 import { DEFAULT_DATA_PLANE_LIMITS } from '../http/data-plane-limits.js';
@@ -63,6 +63,8 @@ export interface GatewayOptions {
   readonly catalog: ModelCatalog;
   readonly control: ModelControl;
   readonly statistics: StatisticsRegistry;
+  /** What clients are shown of statistics, where that is more than this process counts. */
+  readonly shownStatistics?: StatisticsReader;
   readonly inferHandler: InferHandler;
   readonly info: ServerInfo;
   readonly limits: { readonly maxRequestBytes: number } & Partial<GatewayLimits>;

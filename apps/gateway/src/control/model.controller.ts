@@ -2,7 +2,7 @@
 import { Controller, Get, Inject, NotFoundException, Param, Req, Res } from '@nestjs/common';
 import { modelConfigToJson } from '@paceline/core';
 import { ServingError, type ModelCatalog } from '@paceline/protocol';
-import type { StatisticsRegistry } from '@paceline/telemetry';
+import type { StatisticsReader } from '@paceline/telemetry';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { grantOf } from '../access/http-access.js';
 import { MODEL_CATALOG, STATISTICS } from './tokens.js';
@@ -24,7 +24,7 @@ function versionOf(path: string | undefined): string {
 export class ModelController {
   constructor(
     @Inject(MODEL_CATALOG) private readonly catalog: ModelCatalog,
-    @Inject(STATISTICS) private readonly statistics: StatisticsRegistry,
+    @Inject(STATISTICS) private readonly statistics: StatisticsReader,
   ) {}
 
   @Get('stats')

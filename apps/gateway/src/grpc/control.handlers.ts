@@ -46,7 +46,14 @@ export const UNSERVED = [
   'traceSetting',
 ] as const;
 
-export function controlHandlers({ catalog, control, statistics, info, logSettings }: GatewayOptions): ControlHandlers {
+export function controlHandlers({
+  catalog,
+  control,
+  statistics,
+  shownStatistics = statistics,
+  info,
+  logSettings,
+}: GatewayOptions): ControlHandlers {
   return {
     serverLive: () => create(ServerLiveResponseSchema, { live: info.isLive() }),
     serverReady: () => create(ServerReadyResponseSchema, { ready: info.isReady() }),
@@ -67,7 +74,7 @@ export function controlHandlers({ catalog, control, statistics, info, logSetting
     logSettings: (request) => applyLogSettings(logSettings, request),
     modelConfig: ({ name, version }) => create(ModelConfigResponseSchema, { config: catalog.resolve(name, version).config }),
     modelStatistics: ({ name, version }, grant) => {
-      const views = modelStatistics(catalog, statistics, name, version).filter((view) => grant.mayUse(view.name));
+      const views = modelStatistics(catalog, shownStatistics, name, version).filter((view) => grant.mayUse(view.name));
       return create(ModelStatisticsResponseSchema, { modelStats: views.map(statisticsMessage) });
     },
     repositoryIndex: ({ repositoryName, ready }, grant) => {

@@ -13,6 +13,14 @@ export interface AdmissionLimits {
   readonly maxUnansweredBytes: number;
 }
 
+/** What is known of a lane's queue; the numbers change under the reader. */
+export interface LaneLoad {
+  /** Requests that wait for execution. */
+  readonly queued: number;
+  /** What a request that comes now will wait, microseconds; 0 = not known. */
+  readonly expectedWaitUs: number;
+}
+
 /** What the gate must know of a model version. */
 export interface Admitted {
   readonly name: string;
@@ -23,6 +31,8 @@ export interface Admitted {
   readonly maxQueued: number;
   /** Moving average, microseconds from admission to answer. */
   readonly answerUs: number;
+  /** What the lane expects; 0 = not known. */
+  readonly expectedWaitUs: number;
 }
 
 const UNKNOWN_MS = 1000;
@@ -76,6 +86,7 @@ export class AdmissionGate {
   }
 }
 
-function refusal(text: string, reason: string, { answerUs }: Admitted): ServingError {
-  return new ServingError('RESOURCE_EXHAUSTED', text, { reason, retryAfterMs: answerUs === 0 ? UNKNOWN_MS : Math.ceil(answerUs / 1000) });
+function refusal(text: string, reason: string, { answerUs, expectedWaitUs }: Admitted): ServingError {
+  const waitUs = expectedWaitUs === 0 ? answerUs : expectedWaitUs;
+  return new ServingError('RESOURCE_EXHAUSTED', text, { reason, retryAfterMs: waitUs === 0 ? UNKNOWN_MS : Math.ceil(waitUs / 1000) });
 }

@@ -8,7 +8,7 @@ import { readParameters, requestPrefix } from '@paceline/core';
 import { ServingError, type InferRequest, type ModelCatalog, type ReplyFrame, type ServedModel } from '@paceline/protocol';
 import type { RequestQueue } from '@paceline/streams';
 import type { StatisticsRegistry } from '@paceline/telemetry';
-import { AdmissionGate, type AdmissionLimits } from './admission-gate.js';
+import { AdmissionGate, type AdmissionLimits, type LaneLoad } from './admission-gate.js';
 import { classifyOutputs, planClassification } from './class-outputs.js';
 import { countRefusal } from './count-refusal.js';
 import { Deadlines } from './deadlines.js';
@@ -51,6 +51,8 @@ export interface InferServiceOptions {
   readonly statistics: StatisticsRegistry;
   readonly clock: Clock;
   readonly limits?: Partial<InferLimits>;
+  /** What lanes in other processes say of their queues; called once per load of a model version. */
+  readonly loadOf?: (model: ServedModel) => LaneLoad;
 }
 
 export interface InferLimits extends AdmissionLimits {
@@ -219,7 +221,7 @@ export class InferService implements InferHandler {
   #routeOf(model: ServedModel): ModelRoute {
     let route = this.#routes.get(model);
     if (route === undefined) {
-      route = new ModelRoute(model, this.#options.statistics);
+      route = new ModelRoute(model, this.#options.statistics, this.#options.loadOf?.(model));
       this.#routes.set(model, route);
     }
     return route;

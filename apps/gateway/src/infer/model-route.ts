@@ -2,7 +2,7 @@
 import { batchPolicyOf, compileSignature, type Signature } from '@paceline/core';
 import type { ServedModel } from '@paceline/protocol';
 import type { ModelStatistics, StatisticsRegistry } from '@paceline/telemetry';
-import type { Admitted } from './admission-gate.js';
+import type { Admitted, LaneLoad } from './admission-gate.js';
 import { ReplyOrder } from './reply-order.js';
 
 export class ModelRoute implements Admitted {
@@ -12,11 +12,14 @@ export class ModelRoute implements Admitted {
   /** Where replies must leave in the order of their requests. */
   readonly order: ReplyOrder | undefined;
   readonly maxQueued: number;
+  readonly #load: LaneLoad | undefined;
   #answerUs = 0;
 
-  constructor(model: ServedModel, statistics: StatisticsRegistry) {
+  /** @param load of a lane in another process; without it the lane counts in the same statistics */
+  constructor(model: ServedModel, statistics: StatisticsRegistry, load?: LaneLoad) {
     const policy = batchPolicyOf(model.config);
     this.name = model.name;
+    this.#load = load;
     this.signature = compileSignature(model);
     this.statistics = statistics.forVersion(model.name, model.version);
     this.order = policy.preserveOrdering ? new ReplyOrder() : undefined;
@@ -29,7 +32,11 @@ export class ModelRoute implements Admitted {
   }
 
   get queued(): number {
-    return this.statistics.pendingRequests;
+    return this.#load === undefined ? this.statistics.pendingRequests : this.#load.queued;
+  }
+
+  get expectedWaitUs(): number {
+    return this.#load === undefined ? 0 : this.#load.expectedWaitUs;
   }
 
   get answerUs(): number {

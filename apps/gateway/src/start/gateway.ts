@@ -8,13 +8,13 @@ import type { ServeOptions } from '@paceline/config';
 import { metricsOptions } from '@paceline/nest-kit';
 import type { ModelCatalog, ModelControl, ReplyFrame } from '@paceline/protocol';
 import type { RequestQueue } from '@paceline/streams';
-import { createMetrics, type Log, type StatisticsRegistry } from '@paceline/telemetry';
+import { createMetrics, type Log, type StatisticsReader, type StatisticsRegistry } from '@paceline/telemetry';
 import { createGatewayApp } from '../control/gateway.app.js';
 import { SERVED_EXTENSIONS, type GatewayOptions, type ServerInfo } from '../control/gateway.options.js';
 import { createGrpcServer } from '../grpc/grpc.server.js';
 import { createHttpDataPlane, PiscinaJsonOffload, registerInferRoutes } from '../http/index.js';
 import { ByteBudget } from '../infer/byte-budget.js';
-import { InferService } from '../infer/infer-service.js';
+import { InferService, type InferServiceOptions } from '../infer/infer-service.js';
 import { createMetricsServer } from '../metrics/metrics.server.js';
 import { openAccessLog } from './access-log.js';
 import { drain, type Draining } from './drain.js';
@@ -34,6 +34,10 @@ export interface GatewayPorts {
   readonly queue: RequestQueue;
   /** Nothing may be recorded in it yet. */
   readonly statistics: StatisticsRegistry;
+  /** See {@link GatewayOptions.shownStatistics}. */
+  readonly shownStatistics?: StatisticsReader;
+  /** See {@link InferServiceOptions.loadOf}. */
+  readonly loadOf?: InferServiceOptions['loadOf'];
   readonly clock: Clock;
   /** Of the program, as its metadata says. */
   readonly version: string;
@@ -74,7 +78,15 @@ export async function createGateway(options: ServeOptions, log: Log, ports: Gate
       ...(accessLog && { accessLog }),
     },
   });
-  const inferHandler = new InferService({ gateway: ports.gateway, catalog, queue, statistics, clock, limits: inferLimits(options) });
+  const inferHandler = new InferService({
+    gateway: ports.gateway,
+    catalog,
+    queue,
+    statistics,
+    clock,
+    limits: inferLimits(options),
+    ...(ports.loadOf && { loadOf: ports.loadOf }),
+  });
   let ready = true;
   const info: ServerInfo = {
     name: options.id,
@@ -90,6 +102,7 @@ export async function createGateway(options: ServeOptions, log: Log, ports: Gate
     catalog,
     control,
     ...noted,
+    ...(ports.shownStatistics && { shownStatistics: ports.shownStatistics }),
     inferHandler,
     info,
     limits,

@@ -1,6 +1,6 @@
 /** The statistics answer of both protocols: Triton's fields, from the counters that lanes and gateway keep. */
 import { ServingError, type ModelCatalog } from '@paceline/protocol';
-import { ModelStatistics, type Duration, type StatisticsRegistry } from '@paceline/telemetry';
+import { ModelStatistics, type Duration, type StatisticsReader } from '@paceline/telemetry';
 import { batchingView, type BatchingView } from './batching-view.js';
 
 /** Counts are requests or batches, `ns` cumulative nanoseconds; both whole numbers. */
@@ -81,7 +81,7 @@ function view(s: ModelStatistics, memoryBytes: number | undefined): ModelStatist
 const key = (model: string, version: string): string => `${model}\u0000${version}`;
 
 /** Bytes per model version, over its instances. */
-function memoryOf(statistics: StatisticsRegistry): ReadonlyMap<string, number> {
+function memoryOf(statistics: StatisticsReader): ReadonlyMap<string, number> {
   const bytes = new Map<string, number>();
   for (const { model, version, residentBytes } of statistics.instanceMemory())
     bytes.set(key(model, version), (bytes.get(key(model, version)) ?? 0) + residentBytes);
@@ -94,7 +94,7 @@ function memoryOf(statistics: StatisticsRegistry): ReadonlyMap<string, number> {
  */
 export function modelStatistics(
   catalog: ModelCatalog,
-  statistics: StatisticsRegistry,
+  statistics: StatisticsReader,
   name: string,
   version: string,
 ): readonly ModelStatisticsView[] {
