@@ -9,6 +9,7 @@ import { ROOT, serverNode, toolEnvironment } from './runtime.mjs';
 import { SetupError } from './setup-error.mjs';
 
 export const SERVER_MAIN = join(ROOT, 'apps', 'server', 'dist', 'main.js');
+export const CLUSTER_MAIN = join(ROOT, 'infra', 'cluster', 'dist', 'main.js');
 const LINK_EXAMPLES = join(ROOT, 'apps', 'server', 'scripts', 'link-example-models.mjs');
 
 /** Progress goes to standard error, one line a step. */
@@ -51,7 +52,7 @@ async function build(env) {
   const source = sourceFingerprint();
   serverNode();
   say('building');
-  const packages = ['--filter=@paceline/server...', '--filter=@paceline/cli...'];
+  const packages = ['--filter=@paceline/server...', '--filter=@paceline/cli...', '--filter=@paceline/cluster...'];
   await step('turbo', ['run', 'build', ...packages, '--output-logs=errors-only', '--log-order=grouped'], env, [
     'The messages above say which package does not build.',
   ]);

@@ -95,6 +95,18 @@ describe('set-up', () => {
   });
 });
 
+describe('npm run cluster', () => {
+  test.each([false, true])('sets up like npm start, then runs the launcher of a cluster until a signal (npm: %s)', async (npm) => {
+    const launched = checkout.launch(['--workers', '3'], { script: 'cluster', npm });
+    await launched.until('cluster --workers 3\n');
+    expect(checkout.calls()).toEqual(SET_UP);
+    process.kill(pid(launched), 'SIGTERM');
+    await launched.ended;
+    expect(launched.stdout()).toMatch(/cluster --workers 3\nsignal SIGTERM\ndrained\n$/);
+    await callsOfOneRun().then((calls) => expect(calls).toEqual([]));
+  });
+});
+
 describe('the end', () => {
   const DRAINED_ONCE = /^serving.*\nsignal SIG(TERM|INT)\ndrained\n$/;
 

@@ -47,7 +47,21 @@ const TURBO = `#!/bin/sh
 echo "turbo $1 $2" >> "$CHECKOUT/calls"
 mkdir -p "$CHECKOUT/apps/server/dist"
 cp "$CHECKOUT/server.js" "$CHECKOUT/apps/server/dist/main.js"
+mkdir -p "$CHECKOUT/infra/cluster/dist"
+sed 's/.serving./"cluster"/' "$CHECKOUT/server.js" > "$CHECKOUT/infra/cluster/dist/main.js"
 `;
+
+const launcher = (script: Script): string => `packages/tooling/bin/${script}.mjs`;
+
+/** The script of the root that is run: `npm start`, `npm run cluster`. */
+export type Script = 'start' | 'cluster';
+
+export interface LaunchOptions {
+  /** Through npm instead of directly. */
+  readonly npm?: boolean;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly script?: Script;
+}
 
 export interface Launched {
   readonly child: ChildProcess;
@@ -69,7 +83,11 @@ export class Checkout {
     this.put('packages/tooling/package.json', '{"type":"module"}');
     this.put(
       'package.json',
-      JSON.stringify({ name: 'checkout', type: 'module', scripts: { start: 'exec node packages/tooling/bin/start.mjs' } }),
+      JSON.stringify({
+        name: 'checkout',
+        type: 'module',
+        scripts: { start: `exec node ${launcher('start')}`, cluster: `exec node ${launcher('cluster')}` },
+      }),
     );
     this.put('pnpm-lock.yaml', 'lockfileVersion: 9\n');
     this.put('pnpm-workspace.yaml', 'packages: []\n');
@@ -80,6 +98,7 @@ export class Checkout {
       'apps/server/scripts/link-example-models.mjs',
       `import { appendFileSync } from 'node:fs';\nappendFileSync('calls', 'link\\n');\n`,
     );
+    this.put('infra/cluster/package.json', '{"type":"module"}');
     this.put('server.js', SERVER);
     this.put('tools/pnpm', PNPM);
     this.put('tools/turbo', TURBO);
@@ -110,8 +129,8 @@ export class Checkout {
   }
 
   /** Starts a process group of its own, as a terminal does. */
-  launch(flags: readonly string[] = [], { npm = false, env = {} }: { npm?: boolean; env?: NodeJS.ProcessEnv } = {}): Launched {
-    const [command, ...args] = npm ? ['npm', 'start', '--', ...flags] : [process.execPath, 'packages/tooling/bin/start.mjs', ...flags];
+  launch(flags: readonly string[] = [], { npm = false, env = {}, script = 'start' }: LaunchOptions = {}): Launched {
+    const [command, ...args] = npm ? ['npm', 'run', script, '--', ...flags] : [process.execPath, launcher(script), ...flags];
     const child = spawn(command, args, {
       cwd: this.root,
       detached: true,
@@ -127,7 +146,7 @@ export class Checkout {
   }
 
   /** Launches and waits until the server serves. */
-  async serving(flags: readonly string[] = [], options: { npm?: boolean; env?: NodeJS.ProcessEnv } = {}): Promise<Launched> {
+  async serving(flags: readonly string[] = [], options: LaunchOptions = {}): Promise<Launched> {
     const launched = this.launch(flags, options);
     await launched.until('serving');
     return launched;

@@ -1,0 +1,32 @@
+/** The launcher's own Redis: on the loopback interface, without anything on disk. Everything in it can be lost. */
+import { execFileSync } from 'node:child_process';
+import { answers } from './probe.js';
+import type { ProcessSpec } from './supervised-process.js';
+
+/** An error that is printed as its message alone. */
+export class LaunchError extends Error {
+  override readonly name = 'LaunchError';
+}
+
+/** @param folder for files that it might write all the same */
+export function redisSpec(port: number, folder: string): ProcessSpec {
+  const settings = { port, bind: '127.0.0.1', dir: folder, save: '', appendonly: 'no', daemonize: 'no', loglevel: 'warning' };
+  const args = Object.entries(settings).flatMap(([key, value]) => [`--${key}`, String(value)]);
+  return { name: 'redis', command: 'redis-server', args, env: process.env };
+}
+
+/** @throws LaunchError with what to do, where there is no redis-server */
+export function checkRedisServer(): void {
+  try {
+    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
+  } catch {
+    throw new LaunchError(
+      'redis-server was not found. Install it (Debian and Ubuntu: apt-get install redis-server; macOS: brew install redis),\n' +
+        'or name a Redis that runs already: --redis-url=redis://<host>:6379',
+    );
+  }
+}
+
+export function redisAnswers(port: number): Promise<boolean> {
+  return answers({ kind: 'tcp', host: '127.0.0.1', port });
+}
