@@ -7,6 +7,8 @@ export {
   type ModelManagerPorts,
   type StartReport,
 } from './placement/model-manager.js';
+export { PlacementOwner } from './placement/cluster/placement-owner.js';
+export type { PlacementOptions, PlacementPorts } from './placement/cluster/placement-ports.js';
 export type { ModelSource, SourceModel, SourceVersion } from './placement/model-source.js';
 export type { Finding } from './placement/config-report.js';
 export { RepositoryModelSource, type Inspection, type RepositorySourceOptions } from './placement/repository-source.js';

@@ -7,18 +7,22 @@ import { basename } from 'node:path';
 import type { Clock } from '@paceline/clock';
 import { ServingError, toServingError, type ErrorCode, type ServedModel } from '@paceline/protocol';
 import type { StatisticsRegistry } from '@paceline/telemetry';
-import type { LoadReport, LoadSpec, WorkerLink } from '@paceline/worker-rpc';
+import type { LoadReport, LoadSpec } from '@paceline/worker-rpc';
 import { HeldFiles } from './held-files.js';
 import type { LaneHost } from './lane-host.js';
+import type { LoadHost } from './load-host.js';
 import type { ModelEvent, ModelEventListener } from './model-events.js';
 import { UNLOADED, type ModelRecords, type ServingVersion, type VersionRecord } from './model-records.js';
 import type { SourceModel, SourceVersion } from './model-source.js';
 import type { Limiter } from './operation-queue.js';
 
 export interface LoaderPorts {
-  readonly worker: WorkerLink;
+  /** A worker, or what stands for all of them. */
+  readonly worker: LoadHost;
   readonly lanes: LaneHost;
   readonly clock: Clock;
+  /** The number of the next load, above every one that is or was in use; default: counts from 1. */
+  readonly nextGeneration?: () => number;
   /** Load times go here, and versions that are gone are removed from it. */
   readonly statistics?: StatisticsRegistry;
 }
@@ -77,6 +81,11 @@ export class ModelLoader {
     const failures = results.filter((result): result is Failed => 'error' in result);
     const started = results.filter((result): result is Started => !('error' in result));
     if (failures.length > 0) throw await this.#giveUp(model.name, started, failures);
+    const { worker } = this.ports;
+    if (worker.activate) {
+      const activate = worker.activate.bind(worker);
+      await Promise.all(started.map(({ version, generation }) => activate(model.name, version.version, generation)));
+    }
     const old = started.map((start) => this.#route(model, start, files.hold()));
     const gone = this.records.serving(model.name).filter(({ served }) => !wanted.has(served.version));
     const drained = Promise.all([...old.map((previous) => this.#retire(previous)), ...gone.map((serving) => this.#takeOut(serving))]).then(
@@ -111,13 +120,13 @@ export class ModelLoader {
   }
 
   async #startOnce(name: string, version: GoodVersion, startedUs: number): Promise<Started | Failed> {
-    this.#generation += 1;
+    this.#generation = this.ports.nextGeneration?.() ?? this.#generation + 1;
     const generation = this.#generation;
-    const { config, modelPath, inputs, outputs, warmup } = version;
+    const { config, fingerprint, modelPath, inputs, outputs, warmup } = version;
     const spec: LoadSpec = { model: name, version: version.version, generation, config, modelPath, inputs, outputs, warmup };
     try {
-      const report = await this.limiter.run(() => this.ports.worker.load(spec));
-      return { version, generation, report, loadMs: (this.ports.clock.nowUs() - startedUs) / 1000 };
+      const report = await this.limiter.run(() => this.ports.worker.load(spec, fingerprint));
+      return { version, generation: report.generation ?? generation, report, loadMs: (this.ports.clock.nowUs() - startedUs) / 1000 };
     } catch (thrown) {
       const error = toServingError(thrown);
       // Where the model lies on this machine is nothing for clients to know.

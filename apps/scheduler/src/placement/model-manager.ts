@@ -18,7 +18,7 @@ import { readLoadRequest } from './load-request.js';
 import { ModelDirectory } from './model-directory.js';
 import type { ModelEvent, ModelEventListener } from './model-events.js';
 import { ModelLoader, type LoaderPorts } from './model-loader.js';
-import { ModelRecords } from './model-records.js';
+import { ModelRecords, type ServingVersion } from './model-records.js';
 import type { ModelSource, SourceRequest } from './model-source.js';
 import { Limiter, OperationQueue } from './operation-queue.js';
 import type { PollAction } from './repository-changes.js';
@@ -36,12 +36,23 @@ export interface ModelManagerOptions {
   readonly loadRetryCount?: number;
   /** Mode poll: between two looks at the repositories. Default 15 s. */
   readonly pollIntervalMs?: number;
+  /** The last word on what is loaded at start, given the names that the mode says; default: those. Not in mode poll. */
+  readonly startup?: (names: readonly string[]) => Promise<readonly StartupModel[]>;
   /** Mode poll: told when a repository cannot be read; all that is loaded stays. */
   readonly onPollFailure?: (error: ServingError) => void;
 }
 
 export interface ModelManagerPorts extends LoaderPorts {
   readonly source: ModelSource;
+}
+
+/** A model that is loaded at start. */
+export interface StartupModel {
+  readonly model: string;
+  /** What a load request for it said; undefined = nothing. */
+  readonly request?: SourceRequest;
+  /** False: the server is ready without it. */
+  readonly required?: boolean;
 }
 
 /** How the start-up came out. */
@@ -53,7 +64,7 @@ export interface StartReport {
 
 const ALL_MODELS = '*';
 
-type Action = PollAction | { readonly kind: 'load'; readonly model: string };
+type Action = PollAction | ({ readonly kind: 'load' } & StartupModel);
 
 export class ModelManager implements ModelCatalog, ModelControl {
   readonly #records = new ModelRecords();
@@ -86,19 +97,25 @@ export class ModelManager implements ModelCatalog, ModelControl {
    */
   async start(): Promise<StartReport> {
     const warnings = await this.ports.source.open();
-    const actions = this.#poll ? await this.#poll.first() : this.#startupNames().map((model) => ({ kind: 'load', model }) as const);
-    for (const { model } of actions) this.#records.of(model).required = true;
+    const actions = this.#poll ? await this.#poll.first() : await this.#startupActions();
+    for (const action of actions) if (!('required' in action && action.required === false)) this.#records.of(action.model).required = true;
     const models = await this.#carryOut(actions);
     this.#started = true;
     this.#poll?.start();
     return { models, warnings };
   }
 
+  async #startupActions(): Promise<readonly Action[]> {
+    const names = this.#startupNames();
+    const models = (await this.options.startup?.(names)) ?? names.map((model) => ({ model }));
+    return models.map((each) => ({ kind: 'load', ...each }));
+  }
+
   /** Side by side; never rejects for a model. */
   #carryOut(actions: readonly Action[]): Promise<StartReport['models']> {
     const outcomes = actions.map(async (action) => {
       const { model } = action;
-      const request = 'versions' in action ? { versions: action.versions } : {};
+      const request = 'versions' in action ? { versions: action.versions } : (('request' in action ? action.request : undefined) ?? {});
       const done = action.kind === 'load' ? this.#load(model, request) : this.#unload(model);
       return { model, error: await done.then(() => undefined, toServingError) };
     });
@@ -123,6 +140,12 @@ export class ModelManager implements ModelCatalog, ModelControl {
     this.#poll?.stop();
     const names = [...this.#records.all()].map(({ name }) => name);
     await Promise.all(names.map((name) => this.#unload(name)));
+  }
+
+  /** Leaves everything as it is, for somebody else to go on with. Later loads are refused. */
+  abandon(): void {
+    this.#stopping = true;
+    this.#poll?.stop();
   }
 
   /** @returns a function that ends the subscription */
@@ -155,6 +178,11 @@ export class ModelManager implements ModelCatalog, ModelControl {
     return this.#directory.served();
   }
 
+  /** Every load that takes requests now. */
+  serving(): readonly Pick<ServingVersion, 'served' | 'generation'>[] {
+    return [...this.#records.all()].flatMap(({ name }) => this.#records.serving(name));
+  }
+
   /** Whether the loads of the start-up have ended, well or not. */
   get started(): boolean {
     return this.#started && !this.#stopping;
@@ -176,6 +204,17 @@ export class ModelManager implements ModelCatalog, ModelControl {
   async load(name: string, parameters: Readonly<Record<string, LoadParameter>>): Promise<void> {
     this.#requireExplicit();
     await this.#load(name, readLoadRequest(parameters));
+  }
+
+  /** {@link load} with parameters that have been read already. */
+  async loadAs(name: string, request: SourceRequest): Promise<void> {
+    this.#requireExplicit();
+    await this.#load(name, request);
+  }
+
+  /** Loads again, by no request, what could not be loaded when it was asked for. */
+  async retry(name: string, request: SourceRequest): Promise<void> {
+    await this.#load(name, request);
   }
 
   async unload(name: string, _options: { readonly unloadDependents: boolean }): Promise<void> {

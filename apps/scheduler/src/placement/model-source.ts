@@ -42,6 +42,8 @@ export interface SourceRequest {
   readonly config?: string;
   /** Files by path below the model's folder, e.g. `1/model.onnx`: the model then consists of these alone. Needs `config`. */
   readonly files?: ReadonlyMap<string, Uint8Array>;
+  /** A folder in which {@link files} were laid out before, as a repository of this one model: the model consists of it alone. */
+  readonly root?: string;
   /** Versions that count as present; default all. */
   readonly versions?: ReadonlySet<string>;
 }

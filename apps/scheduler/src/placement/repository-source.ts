@@ -18,7 +18,7 @@ import type { ModelConfig } from '@paceline/protocol/model-config';
 import { findingOf, formatFinding, ignoredFinding, InvalidConfigError, plainFinding, type Finding } from './config-report.js';
 import type { ModelSource, Observation, SourceModel, SourceRequest, SourceVersion } from './model-source.js';
 import { Limiter } from './operation-queue.js';
-import { layOutFiles, type UploadedRepository } from './uploaded-files.js';
+import { layOutFiles, uploadedBefore, type UploadedRepository } from './uploaded-files.js';
 import { readWarmup } from './warmup-samples.js';
 
 export interface RepositorySourceOptions {
@@ -98,6 +98,7 @@ export class RepositoryModelSource implements ModelSource {
 
   read(name: string, request: SourceRequest): Promise<SourceModel | undefined> {
     return this.#readers.run(async () => {
+      if (request.root !== undefined) return this.#readUploaded(name, request, uploadedBefore(request.root));
       if (request.files === undefined || request.files.size === 0) return this.#read(this.repository, name, request);
       return this.#readUploaded(name, request, await layOutFiles(name, request.files));
     });

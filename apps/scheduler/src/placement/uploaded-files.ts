@@ -25,6 +25,7 @@ export interface UploadedRepository {
 
 /**
  * @param files by path below the model's folder
+ * @param parent the folder that takes the new one; it has to exist
  * @throws ServingError INVALID_ARGUMENT for a name that leaves the folder, RESOURCE_EXHAUSTED above the limits and
  * where the disk cannot take the files
  */
@@ -32,12 +33,13 @@ export async function layOutFiles(
   model: string,
   files: ReadonlyMap<string, Uint8Array>,
   limits: UploadLimits = UPLOAD_LIMITS,
+  parent = tmpdir(),
 ): Promise<UploadedRepository> {
   safeSegment(model, 'model name');
   checkSize(model, files, limits);
   for (const path of files.keys()) safeJoin('/', path, 'load parameter file:');
-  const root = await mkdtemp(join(tmpdir(), 'paceline-model-'));
-  const remove = (): Promise<void> => rm(root, { recursive: true, force: true }).catch(() => undefined);
+  const root = await makeFolder(model, parent);
+  const { remove } = uploadedBefore(root);
   try {
     await mkdir(join(root, model), { mode: 0o700 });
     for (const [path, bytes] of files) {
@@ -47,13 +49,28 @@ export async function layOutFiles(
     }
   } catch (cause) {
     await remove();
-    const why = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new ServingError('RESOURCE_EXHAUSTED', `the files of the load request for '${model}' could not be stored: ${why}`, {
-      reason: 'load_files',
-      cause,
-    });
+    throw notStored(model, cause);
   }
   return { root, remove };
+}
+
+/** What {@link layOutFiles} has made before. */
+export function uploadedBefore(root: string): UploadedRepository {
+  return { root, remove: () => rm(root, { recursive: true, force: true }).catch(() => undefined) };
+}
+
+function makeFolder(model: string, parent: string): Promise<string> {
+  return mkdtemp(join(parent, 'paceline-model-')).catch((cause: unknown) => {
+    throw notStored(model, cause);
+  });
+}
+
+function notStored(model: string, cause: unknown): ServingError {
+  const why = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
+  return new ServingError('RESOURCE_EXHAUSTED', `the files of the load request for '${model}' could not be stored: ${why}`, {
+    reason: 'load_files',
+    cause,
+  });
 }
 
 function checkSize(model: string, files: ReadonlyMap<string, Uint8Array>, { maxBytes, maxFiles }: UploadLimits): void {

@@ -1,0 +1,323 @@
+/**
+ * Loads models on the workers of the cluster and keeps them loaded as workers come and go: brings what is there to what
+ * the planner wants, again and again. Invariants: for one load one worker is asked one thing at a time; nothing is asked
+ * of any worker once the right to decide is over.
+ */
+import type { Clock, Timer } from '@paceline/clock';
+import {
+  loadKey,
+  needsOf,
+  planPlacement,
+  type PlacedLoad,
+  type PlacementAction,
+  type PlacementWorker,
+  type Unplaced,
+} from '@paceline/core';
+import { ServingError, toServingError } from '@paceline/protocol';
+import type { LoadReport, LoadSpec, ModelAnnouncement, RemoteWorker } from '@paceline/worker-rpc';
+import type { LoadHost } from '../load-host.js';
+import { describeWant, isTroubleOfWorker, LoadTarget, wantError } from './load-target.js';
+import { activeInstances, instanceNames } from './load-report.js';
+import type { FleetWorker, WorkerFleet } from './worker-fleet.js';
+
+export interface ClusterLoadsPorts {
+  readonly clock: Clock;
+  readonly fleet: WorkerFleet;
+  /** The connection to that worker; undefined = there is none. */
+  worker(id: string): RemoteWorker | undefined;
+  /** Whether this process may still decide. */
+  valid(): boolean;
+  /** Memory of one instance as far as it can be told from the files, bytes; 0 = not known. */
+  estimate(spec: LoadSpec): Promise<number>;
+  /** A load has come a step further; one sentence. */
+  onProgress(model: string, text: string): void;
+  /** A worker failed to load what others serve. It is asked again later. */
+  onFailure(worker: string, spec: LoadSpec, error: ServingError): void;
+}
+
+export interface ClusterLoadsOptions {
+  /** How long a load waits for a worker to come, microseconds; Infinity = without end. Read at each load. */
+  readonly waitUs: () => number;
+  /** How long it waits for one that fits, where others are there. */
+  readonly fitWaitUs: number;
+}
+
+/** More workers than this are not put at risk by one load. */
+const MAX_LOST = 3;
+
+type Busy = 'loading' | 'activating' | 'retiring';
+
+export class ClusterLoads implements LoadHost {
+  readonly #targets = new Map<string, LoadTarget>();
+  /** What is asked of workers now, by worker and load. */
+  readonly #busy = new Map<string, Busy>();
+  /** Settles when the worker has answered; by the same keys. */
+  readonly #answers = new Map<string, Promise<void>>();
+  readonly #progress = new Map<string, string>();
+  readonly #unsubscribe: () => void;
+  #timer: Timer | undefined;
+  #planning = false;
+  #sweeping = false;
+  #closed = false;
+
+  constructor(
+    private readonly ports: ClusterLoadsPorts,
+    private readonly options: ClusterLoadsOptions,
+  ) {
+    const ignore = (): void => undefined;
+    this.#unsubscribe = ports.fleet.subscribe({ onChange: () => this.#plan(), onInstance: ignore, onJoin: ignore });
+  }
+
+  /** From now on what belongs to nothing is retired: every model that is to be served is known. */
+  beginSweep(): void {
+    this.#sweeping = true;
+    this.#plan();
+  }
+
+  /** Asks nothing of any worker any more; loads that wait are refused. */
+  close(): void {
+    this.#closed = true;
+    this.#unsubscribe();
+    this.#timer?.cancel();
+    const error = new ServingError('UNAVAILABLE', 'another scheduler decides about models now', { reason: 'placement_moved' });
+    for (const target of this.#targets.values()) target.settle(error);
+  }
+
+  async load(spec: LoadSpec, fingerprint: string): Promise<LoadReport & { readonly generation: number }> {
+    const startedUs = this.ports.clock.nowUs();
+    const bytesPerInstance = await this.ports.estimate(spec);
+    if (this.#closed || !this.ports.valid()) {
+      throw new ServingError('UNAVAILABLE', 'another scheduler decides about models now', { reason: 'placement_moved' });
+    }
+    const adopted = this.#adoptable(spec, fingerprint);
+    const generation = adopted ?? spec.generation;
+    const target = new LoadTarget({ ...spec, generation }, fingerprint, bytesPerInstance);
+    const key = loadKey(target.spec);
+    this.#targets.set(key, target);
+    try {
+      await this.#first(target, startedUs, adopted !== undefined);
+    } catch (error) {
+      await this.unload(spec.model, spec.version, generation);
+      throw error;
+    }
+    return { ...this.#report(target), generation, durationMs: (this.ports.clock.nowUs() - startedUs) / 1000 };
+  }
+
+  async activate(model: string, version: string, generation: number): Promise<void> {
+    const key = loadKey({ model, version, generation });
+    const target = this.#targets.get(key);
+    if (target === undefined) return;
+    target.active = true;
+    this.#plan();
+    await Promise.all(this.#answersOf(key));
+  }
+
+  async unload(model: string, version: string, generation: number): Promise<void> {
+    const key = loadKey({ model, version, generation });
+    this.#targets.delete(key);
+    if (this.#closed) return;
+    // What is being loaded has to come up before it can be retired.
+    await Promise.all(this.#answersOf(key));
+    for (const worker of this.ports.fleet.workers.values()) {
+      const state = worker.loads.get(key)?.state;
+      if (state === 'loaded' || state === 'active') this.#retire({ kind: 'retire', worker: worker.id, model, version, generation });
+    }
+    await Promise.all(this.#answersOf(key));
+  }
+
+  /** The generation of an equal load that workers have already: the one that most of them serve, then the newest. */
+  #adoptable({ model, version }: LoadSpec, fingerprint: string): number | undefined {
+    const votes = new Map<number, number>();
+    for (const { id, draining, loads } of this.ports.fleet.workers.values()) {
+      for (const load of loads.values()) {
+        const { spec, state } = load;
+        const equal = spec.model === model && spec.version === version && load.fingerprint === fingerprint;
+        if (!equal || draining || state === 'retiring' || this.#busy.get(at(id, loadKey(spec))) === 'retiring') continue;
+        if (this.#targets.has(loadKey(spec))) continue;
+        votes.set(spec.generation, (votes.get(spec.generation) ?? 0) + (state === 'active' ? 1000 : 1));
+      }
+    }
+    return [...votes].sort(([a, votesA], [b, votesB]) => votesB - votesA || b - a)[0]?.[0];
+  }
+
+  /** Resolves when every worker that was asked has answered and one of them at least serves it. */
+  #first(target: LoadTarget, startedUs: number, adopted: boolean): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      const deadlineUs = startedUs + this.options.waitUs();
+      const fitDeadlineUs = Math.min(deadlineUs, startedUs + this.options.fitWaitUs);
+      target.pending = { deadlineUs, fitDeadlineUs, adopted, lost: 0, resolve, reject };
+      this.#plan();
+    });
+  }
+
+  #plan(): void {
+    // Carrying out an action changes the fleet, which asks for a plan: the loop below makes it.
+    if (this.#planning || this.#closed || !this.ports.valid()) return;
+    this.#planning = true;
+    try {
+      const nowUs = this.ports.clock.nowUs();
+      const workers = [...this.ports.fleet.workers.values()].map((worker) => this.#workerToPlan(worker));
+      const targets = [...this.#targets.values()].map((target) => target.toPlan(nowUs));
+      const { actions, unplaced } = planPlacement({ workers, targets });
+      for (const action of actions) this.#carryOut(action);
+      for (const target of [...this.#targets.values()]) this.#judge(target, unplaced, nowUs);
+      this.#arm(nowUs);
+    } finally {
+      this.#planning = false;
+    }
+  }
+
+  #workerToPlan({ id, devices, draining, loads }: FleetWorker): PlacementWorker {
+    const placed = new Map<string, PlacedLoad>();
+    for (const [key, load] of loads) placed.set(key, this.#loadToPlan(id, key, load));
+    for (const [key, target] of this.#targets) {
+      if (placed.has(key) || this.#busy.get(at(id, key)) !== 'loading') continue;
+      const { model, version, generation, needs } = target.toPlan(0);
+      placed.set(key, { model, version, generation, state: 'loading', kind: needs.kind, memoryBytes: needs.memoryBytes });
+    }
+    return { id, devices, draining, loads: [...placed.values()] };
+  }
+
+  #loadToPlan(worker: string, key: string, { spec, fingerprint, state, memoryBytes }: ModelAnnouncement): PlacedLoad {
+    const { model, version, generation, config } = spec;
+    const target = this.#targets.get(key);
+    // Another owner has given that number to another load: it has to go first.
+    const foreign = target !== undefined && target.fingerprint !== fingerprint;
+    if (foreign && state !== 'retiring') this.#retire({ kind: 'retire', worker, model, version, generation });
+    const busy = this.#busy.get(at(worker, key));
+    const estimate = target?.toPlan(0).needs ?? needsOf(config, 0);
+    const seen = foreign ? 'retiring' : busy === 'activating' ? 'active' : (busy ?? state);
+    return { model, version, generation, state: seen, kind: estimate.kind, memoryBytes: memoryBytes || estimate.memoryBytes };
+  }
+
+  #carryOut(action: PlacementAction): void {
+    const target = this.#targets.get(loadKey(action));
+    if (action.kind === 'retire') {
+      if (target !== undefined || this.#sweeping) this.#retire(action);
+    } else if (target !== undefined) {
+      if (action.kind === 'load') this.#load(action.worker, target);
+      else this.#activate(action.worker, target);
+    }
+  }
+
+  #load(worker: string, target: LoadTarget): void {
+    const { spec, fingerprint } = target;
+    const loaded = (report: LoadReport): void => {
+      target.reports.set(worker, report);
+      const instances = activeInstances(spec.config, report.instances);
+      const { warmup: _, ...announced } = spec;
+      this.ports.fleet.noteState(worker, { spec: announced, fingerprint, instances, ready: instances, state: 'loaded', memoryBytes: 0 });
+    };
+    const failed = (error: ServingError): void => this.#loadFailed(worker, target, error);
+    this.#ask(worker, loadKey(spec), 'loading', (remote) => remote.load(spec, fingerprint).then(loaded), failed);
+  }
+
+  #loadFailed(worker: string, target: LoadTarget, error: ServingError): void {
+    const { pending, spec } = target;
+    target.exclude(worker, error, this.ports.clock.nowUs());
+    if (pending === undefined) return this.ports.onFailure(worker, spec, error);
+    if (error.reason === 'worker_lost') pending.lost += 1;
+    else if (!isTroubleOfWorker(error.code)) return target.settle(error);
+    if (pending.lost >= MAX_LOST) target.settle(error);
+  }
+
+  #activate(worker: string, { spec }: LoadTarget): void {
+    const { model, version, generation } = spec;
+    const key = loadKey(spec);
+    const activated = (): void => {
+      const load = this.ports.fleet.workers.get(worker)?.loads.get(key);
+      if (load !== undefined) this.ports.fleet.noteState(worker, { ...load, state: 'active' });
+    };
+    const failed = (error: ServingError): void => {
+      // The worker has lost the load without a word: it is loaded there again.
+      if (error.reason === 'unknown_load') this.ports.fleet.onModelGone(worker, model, version, generation);
+    };
+    this.#ask(worker, key, 'activating', (remote) => remote.activate(model, version, generation).then(activated), failed);
+  }
+
+  #retire({ worker, model, version, generation }: PlacementAction): void {
+    const gone = (): void => this.ports.fleet.onModelGone(worker, model, version, generation);
+    const key = loadKey({ model, version, generation });
+    this.#ask(worker, key, 'retiring', (remote) => remote.retire(model, version, generation).then(gone), gone);
+  }
+
+  #ask(worker: string, key: string, what: Busy, ask: (remote: RemoteWorker) => Promise<void>, failed: (error: ServingError) => void): void {
+    const remote = this.ports.worker(worker);
+    const asked = at(worker, key);
+    if (remote === undefined || this.#busy.has(asked)) return;
+    this.#busy.set(asked, what);
+    const answer = ask(remote)
+      .catch((thrown: unknown) => failed(toServingError(thrown)))
+      .then(() => {
+        this.#busy.delete(asked);
+        this.#answers.delete(asked);
+        this.#plan();
+      });
+    this.#answers.set(asked, answer);
+  }
+
+  #answersOf(key: string): Promise<void>[] {
+    return [...this.#answers].filter(([asked]) => asked.endsWith(` ${key}`)).map(([, answer]) => answer);
+  }
+
+  /** Ends the load that waits for this target, or says how far it is. */
+  #judge(target: LoadTarget, unplaced: readonly Unplaced[], nowUs: number): void {
+    const { pending, spec } = target;
+    if (pending === undefined) return;
+    const key = loadKey(spec);
+    const loading = [...this.#busy].filter(([asked, what]) => what === 'loading' && asked.endsWith(` ${key}`)).length;
+    const up = [...this.ports.fleet.workers.values()].filter(({ draining, loads }) => {
+      const state = loads.get(key)?.state;
+      return !draining && (state === 'loaded' || state === 'active');
+    }).length;
+    if (up > 0 && pending.adopted) return target.settle(undefined);
+    if (loading > 0) return this.#tell(spec.model, `version ${spec.version} is loading on ${loading + up} workers, ${up} are ready`);
+    if (up > 0) return target.settle(undefined);
+    const why = unplaced.find((each) => loadKey(each) === key)?.why;
+    if (why === 'excluded') return target.settle(target.lastError ?? wantError(why, target.toPlan(nowUs)));
+    const limitUs = why === 'no_device' || why === 'no_room' ? pending.fitDeadlineUs : pending.deadlineUs;
+    if (nowUs >= limitUs) return target.settle(wantError(why ?? 'no_room', target.toPlan(nowUs)));
+    const text = why === undefined ? 'memory comes free' : `a worker joins: ${describeWant(why, target.toPlan(nowUs))}`;
+    this.#tell(spec.model, `version ${spec.version} waits until ${text}`);
+  }
+
+  #tell(model: string, text: string): void {
+    if (this.#progress.get(model) === text) return;
+    this.#progress.set(model, text);
+    this.ports.onProgress(model, text);
+  }
+
+  /** Wakes when a load has waited long enough, or a worker that failed may be asked again. */
+  #arm(nowUs: number): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const due: number[] = [];
+    for (const target of this.#targets.values()) {
+      const retryUs = target.nextRetryUs(nowUs);
+      if (retryUs !== undefined) due.push(retryUs);
+      const { pending } = target;
+      for (const deadlineUs of pending === undefined ? [] : [pending.deadlineUs, pending.fitDeadlineUs]) {
+        if (deadlineUs > nowUs && deadlineUs !== Infinity) due.push(deadlineUs);
+      }
+    }
+    if (due.length > 0) this.#timer = this.ports.clock.setTimer(Math.min(...due) - nowUs, () => this.#plan());
+  }
+
+  #report({ spec, reports }: LoadTarget): LoadReport {
+    const key = loadKey(spec);
+    const holders = [...this.ports.fleet.workers.values()].flatMap(({ id, loads }) => {
+      const load = loads.get(key);
+      return load === undefined || load.state === 'retiring' ? [] : [{ worker: id, load }];
+    });
+    const warmups = [...reports.values()].flatMap(({ warmup }) => (warmup === undefined ? [] : [warmup]));
+    const slowest = warmups.sort((a, b) => b.durationMs - a.durationMs)[0];
+    return {
+      instances: instanceNames(holders),
+      warnings: [...new Set([...reports.values()].flatMap(({ warnings }) => warnings))],
+      durationMs: 0,
+      ...(slowest === undefined ? {} : { warmup: { ...slowest, runs: warmups.reduce((sum, { runs }) => sum + runs, 0) } }),
+    };
+  }
+}
+
+const at = (worker: string, key: string): string => `${worker} ${key}`;

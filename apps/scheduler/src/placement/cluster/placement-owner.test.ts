@@ -1,0 +1,310 @@
+// Placement over whole clusters: owners in turn, workers that come and go, gateways that do not answer.
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { ServingError } from '@paceline/protocol';
+import { gate } from '../testing/fakes.js';
+import { ClusterFixture, reportOf, settle, type FakeGateway } from './testing/cluster-fixture.js';
+
+let on: ClusterFixture;
+let gateway: FakeGateway;
+beforeEach(() => {
+  on = new ClusterFixture();
+  gateway = on.addGateway('g');
+});
+
+const generationsOn = (worker: string): number[] => [...(on.workers.get(worker)?.models.values() ?? [])].map(({ spec }) => spec.generation);
+
+describe('a new cluster', () => {
+  test('loads what the start-up names on every worker, and routes it', async () => {
+    on.source.set('m', { 1: 'x' });
+    on.addWorker('a');
+    on.addWorker('b');
+    on.addScheduler('s', { startupModels: ['m'] });
+    await on.pass(2);
+    expect([on.loadsOn('a'), on.loadsOn('b')]).toEqual([['m/1 active'], ['m/1 active']]);
+    expect(gateway.models).toEqual(['m/1']);
+    expect(gateway.routing).toMatchObject({ started: true, allReady: true, index: [{ name: 'm', version: '1', state: 'READY' }] });
+  });
+
+  test('without a worker tells gateways what is coming, and waits', async () => {
+    on.source.set('m', { 1: 'x' });
+    on.addScheduler('s', { startupModels: ['m'] });
+    await on.pass(100);
+    expect(gateway.routing).toMatchObject({
+      started: false,
+      allReady: false,
+      models: [],
+      index: [{ name: 'm', version: '1', state: 'LOADING' }],
+    });
+    on.addWorker('a');
+    await on.pass(1);
+    expect(gateway.models).toEqual(['m/1']);
+    expect(gateway.routing?.started).toBe(true);
+  });
+
+  test('a model for which no worker has the memory comes up when one joins that has', async () => {
+    on.source.set('big', { 1: 'x' });
+    on.bytes.set('big', 1e9);
+    on.addWorker('small', 1e8);
+    on.addScheduler('s', { startupModels: ['big'] });
+    await on.pass(8);
+    expect(gateway.routing).toMatchObject({ started: true, allReady: false });
+    expect(gateway.routing?.index).toEqual([
+      {
+        name: 'big',
+        version: '1',
+        state: 'UNAVAILABLE',
+        reason: 'RESOURCE_EXHAUSTED: no worker has enough memory free (it needs about 2000 MB)',
+      },
+    ]);
+    on.addWorker('large', 3e9);
+    await on.pass(1);
+    expect(on.loadsOn('large')).toEqual(['big/1 active']);
+    expect(gateway.routing?.allReady).toBe(true);
+  });
+});
+
+describe('owners in turn', () => {
+  beforeEach(async () => {
+    on.source.set('m', { 1: 'x' });
+    on.source.set('extra', { 1: 'x' });
+    on.addWorker('a');
+    on.addWorker('b');
+    on.addScheduler('s1', { startupModels: ['m'] });
+    await on.pass(2);
+    on.addScheduler('s2', { startupModels: ['m'] });
+    await on.pass(1);
+    on.control('g', 1, 'load', 'extra');
+    await on.pass(1);
+    expect(gateway.models).toEqual(['m/1', 'extra/1']);
+  });
+
+  test('one decides at a time', () => {
+    expect([...on.schedulers.values()].map(({ owner }) => owner.owns)).toEqual([true, false]);
+  });
+
+  test('the next one adopts what is loaded, requests to load included, and touches nothing', async () => {
+    const before = generationsOn('a');
+    const epoch = gateway.routing?.epoch.number ?? 0;
+    on.killScheduler('s1');
+    await on.pass(4);
+    expect(on.schedulers.get('s2')?.owner.owns).toBe(true);
+    expect(gateway.routing?.epoch.number).toBeGreaterThan(epoch);
+    expect(gateway.models.toSorted()).toEqual(['extra/1', 'm/1']);
+    expect(generationsOn('a')).toEqual(before);
+    expect(on.workers.get('a')?.loads).toHaveLength(2);
+  });
+
+  test('a model unloaded by request stays unloaded under the next owner', async () => {
+    on.control('g', 2, 'unload', 'm');
+    await on.pass(1);
+    expect(gateway.results.has(2)).toBe(true);
+    on.killScheduler('s1');
+    await on.pass(4);
+    expect(gateway.models).toEqual(['extra/1']);
+    expect(on.loadsOn('a')).toEqual(['extra/1 active']);
+  });
+
+  test('after the store lost its data, another owner rebuilds what was asked for from the workers', async () => {
+    on.killScheduler('s1');
+    on.state.clear();
+    await on.pass(5);
+    expect(gateway.models.toSorted()).toEqual(['extra/1', 'm/1']);
+    expect((await on.state.desired.read()).models).toEqual([{ model: 'extra', wanted: true, config: undefined }]);
+    expect(on.workers.get('a')?.loads).toHaveLength(2);
+  });
+
+  test('an epoch that the store has forgotten is passed over: the gateways follow again', async () => {
+    const epoch = gateway.routing?.epoch.number ?? 0;
+    on.killScheduler('s1');
+    on.killScheduler('s2');
+    gateway.routing = { ...(gateway.routing as NonNullable<typeof gateway.routing>), epoch: { number: 7, owner: 's0' } };
+    on.state.clear();
+    on.addScheduler('s3', { startupModels: ['m'] });
+    await on.pass(6);
+    expect(epoch).toBeLessThan(7);
+    expect(gateway.routing).toMatchObject({ epoch: { number: 8, owner: 's3' }, started: true });
+    expect(gateway.models.toSorted()).toEqual(['extra/1', 'm/1']);
+  });
+
+  test('a reload that an owner left half done is finished: one generation of the version is left', async () => {
+    on.source.set('m', { 1: 'y' });
+    on.killScheduler('s1');
+    await on.pass(4);
+    expect(gateway.routing?.models.find(({ model }) => model.name === 'm')?.generation).toBe(3);
+    expect(on.loadsOn('a')).toEqual(['extra/1 active', 'm/1 active']);
+    expect(generationsOn('a').toSorted()).toEqual([2, 3]);
+  });
+
+  test('a graceful end hands over at once and leaves everything', async () => {
+    await on.schedulers.get('s1')?.owner.stop();
+    on.schedulers.delete('s1');
+    await on.pass(1.5);
+    expect(on.schedulers.get('s2')?.owner.owns).toBe(true);
+    expect(gateway.routing?.epoch.owner).toBe('s2');
+    expect(on.loadsOn('b')).toEqual(['extra/1 active', 'm/1 active']);
+  });
+});
+
+describe('workers', () => {
+  test('one that joins gets every model, one that dies takes its replicas along', async () => {
+    on.source.set('m', { 1: 'x' });
+    on.addWorker('a');
+    on.addScheduler('s', { startupModels: ['m'] });
+    await on.pass(2);
+    on.addWorker('b');
+    await on.pass(1);
+    expect(on.loadsOn('b')).toEqual(['m/1 active']);
+    on.killWorker('a');
+    await on.pass(1);
+    expect(gateway.models).toEqual(['m/1']);
+    on.killWorker('b');
+    await on.pass(1);
+    expect(gateway.models).toEqual(['m/1!']);
+    expect(gateway.routing?.allReady).toBe(false);
+    on.addWorker('c');
+    await on.pass(1);
+    expect([on.loadsOn('c'), gateway.models]).toEqual([['m/1 active'], ['m/1']]);
+  });
+
+  test('one that drains is spared once another serves', async () => {
+    on.source.set('m', { 1: 'x' });
+    on.addWorker('a');
+    on.addScheduler('s', { startupModels: ['m'] });
+    await on.pass(2);
+    on.workers.get('a')?.drain();
+    await on.pass(1);
+    expect(on.loadsOn('a')).toEqual(['m/1 active']);
+    on.addWorker('b');
+    await on.pass(1);
+    expect([on.loadsOn('a'), on.loadsOn('b')]).toEqual([[], ['m/1 active']]);
+  });
+
+  test('a death during a load leaves that worker out, while another is ready', async () => {
+    on.source.set('m', { 1: 'x' });
+    const held = gate<ReturnType<typeof reportOf>>();
+    on.addWorker('a').onLoad = () => held.promise;
+    on.addWorker('b');
+    on.addScheduler('s');
+    await on.pass(2);
+    on.control('g', 1, 'load', 'm');
+    await on.pass(1);
+    expect(gateway.progress).toContain('version 1 is loading on 2 workers, 1 are ready');
+    expect([gateway.models, gateway.results.size]).toEqual([[], 0]);
+    on.killWorker('a');
+    await settle();
+    expect([gateway.results.has(1), gateway.results.get(1), gateway.models]).toEqual([true, undefined, ['m/1']]);
+  });
+
+  test('the fault of a model fails its load as on one worker, and leaves nothing', async () => {
+    on.source.set('m', { 1: 'x' });
+    on.addWorker('a').onLoad = () => Promise.reject(new ServingError('INVALID_ARGUMENT', 'no graph', { reason: 'bad_model' }));
+    on.addWorker('b');
+    on.addScheduler('s');
+    await on.pass(2);
+    on.control('g', 1, 'load', 'm');
+    await on.pass(1);
+    expect(gateway.results.get(1)?.message).toBe(
+      "load failed for model 'm': version 1 is at UNAVAILABLE state: Invalid argument: no graph;\n",
+    );
+    expect([on.loadsOn('a'), on.loadsOn('b'), gateway.models]).toEqual([[], [], []]);
+  });
+
+  test('a worker in trouble is left out and asked again later', async () => {
+    on.source.set('m', { 1: 'x' });
+    let troubled = true;
+    const trouble = new ServingError('RESOURCE_EXHAUSTED', 'no space left', { reason: 'disk' });
+    const a = on.addWorker('a');
+    a.onLoad = (spec) => (troubled ? Promise.reject(trouble) : Promise.resolve(reportOf(spec)));
+    on.addWorker('b');
+    on.addScheduler('s', { startupModels: ['m'] });
+    await on.pass(2);
+    expect(gateway.models).toEqual(['m/1']);
+    await on.pass(20);
+    // 1 s, 2 s, 4 s, 8 s later, not at each beat.
+    expect(a.loads.length).toBeLessThan(7);
+    troubled = false;
+    await on.pass(20);
+    expect(on.loadsOn('a')).toEqual(['m/1 active']);
+  });
+});
+
+describe('control', () => {
+  beforeEach(async () => {
+    on.source.set('m', { 1: 'x' });
+    on.addWorker('a');
+    on.addScheduler('s');
+    await on.pass(2);
+  });
+
+  test('a result follows the routing, and comes once however often it is asked for', async () => {
+    on.control('g', 1, 'load', 'm');
+    on.control('g', 1, 'load', 'm');
+    await settle();
+    expect([gateway.models, gateway.results.get(1)]).toEqual([['m/1'], undefined]);
+    gateway.results.clear();
+    on.control('g', 1, 'load', 'm');
+    await settle();
+    expect(gateway.results.has(1)).toBe(true);
+    expect(on.workers.get('a')?.loads).toHaveLength(1);
+  });
+
+  test('an unload waits for the gateways: instances stop when all go by the new routing', async () => {
+    on.control('g', 1, 'load', 'm');
+    await settle();
+    gateway.acknowledges = false;
+    on.control('g', 2, 'unload', 'm');
+    await on.pass(4);
+    expect([gateway.models, on.loadsOn('a')]).toEqual([[], ['m/1 active']]);
+    // A gateway that never answers does not keep it for ever.
+    await on.pass(2);
+    expect([on.loadsOn('a'), gateway.results.has(2)]).toEqual([[], true]);
+  });
+
+  test('a gateway that leaves is not waited for', async () => {
+    on.control('g', 1, 'load', 'm');
+    await settle();
+    const other = on.addGateway('h');
+    await settle();
+    other.acknowledges = false;
+    on.control('g', 2, 'unload', 'm');
+    await settle();
+    expect(on.loadsOn('a')).toEqual(['m/1 active']);
+    on.gateways.delete('h');
+    on.schedulers.get('s')?.owner.onGatewayDown('h');
+    await settle();
+    expect(on.loadsOn('a')).toEqual([]);
+  });
+
+  test('a load without any worker waits, says so, and fails after its limit', async () => {
+    on.killWorker('a');
+    await settle();
+    on.control('g', 1, 'load', 'm');
+    await on.pass(1);
+    expect(gateway.progress).toEqual(['version 1 waits until a worker joins: no worker is connected that takes models']);
+    await on.pass(60);
+    expect(gateway.results.get(1)?.message).toContain('Unavailable: no worker is connected that takes models');
+  });
+
+  test('files of a request are refused by name where there is no folder for them', async () => {
+    on.control('g', 1, 'load', 'up', { config: '{}', 'file:1/model.onnx': new Uint8Array(4) });
+    await settle();
+    expect(gateway.results.get(1)).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'no_upload_directory' });
+    expect(gateway.results.get(1)?.message).toContain("'file:1/model.onnx'");
+  });
+});
+
+test('a lease that cannot be renewed ends the term in time, and nothing more is asked of anybody', async () => {
+  on.source.set('m', { 1: 'x' });
+  on.addWorker('a');
+  const owner = on.addScheduler('s', { startupModels: ['m'] });
+  await on.pass(2);
+  on.state.leases.renew = () => Promise.reject(new Error('the store is away'));
+  on.state.leases.acquire = () => Promise.reject(new Error('the store is away'));
+  await on.pass(1);
+  expect(owner.owns).toBe(true);
+  await on.pass(1);
+  expect(owner.owns).toBe(false);
+  on.addWorker('b');
+  await on.pass(2);
+  expect([on.loadsOn('b'), gateway.models]).toEqual([[], ['m/1']]);
+});

@@ -1,0 +1,320 @@
+/**
+ * One term of a placement owner: from the lease to its end it decides which models are loaded where, by a model manager
+ * over the workers of the cluster. Invariants: it does not touch what is there before it knows what should be there;
+ * gateways hear of it only when its start-up is complete, unless there was never another owner; once the term is over it
+ * asks nothing of anybody.
+ */
+import { stat } from 'node:fs/promises';
+import type { Timer } from '@paceline/clock';
+import { assignPartitions, needsOf, versionKey } from '@paceline/core';
+import { isCurrentEpoch, ServingError, toServingError, type Epoch, type GatewayMessage, type Member } from '@paceline/protocol';
+import type { LoadSpec } from '@paceline/worker-rpc';
+import { readLoadRequest } from '../load-request.js';
+import { ModelManager, type StartupModel } from '../model-manager.js';
+import { layOutFiles, UPLOAD_LIMITS } from '../uploaded-files.js';
+import { ClusterLoads } from './cluster-loads.js';
+import { ControlRequests, type ControlMessage } from './control-requests.js';
+import type { DesiredModels } from './desired-models.js';
+import { isWantOfWorker } from './load-target.js';
+import type { PlacementOptions, PlacementPorts } from './placement-ports.js';
+import { RoutingPublisher, type RoutingContent } from './routing-publisher.js';
+import { mergeStartup, rebuildDesired, requestOf } from './startup-models.js';
+import type { WorkerFleet } from './worker-fleet.js';
+
+const RETRY_US = 1_000_000;
+/** Beats that a new owner waits for: what the first one names may have been connected to since the second. */
+const BEATS = 2;
+
+export interface TermPorts extends PlacementPorts {
+  readonly fleet: WorkerFleet;
+  readonly wanted: DesiredModels;
+  /** Whether the lease holds still, by the monotonic clock of this process. */
+  valid(): boolean;
+}
+
+export class PlacementTerm {
+  readonly manager: ModelManager;
+  readonly #loads: ClusterLoads;
+  readonly #publisher: RoutingPublisher;
+  readonly #control: ControlRequests;
+  readonly #unsubscribe: () => void;
+  readonly #timers = new Set<Timer>();
+  /** Models that did not come up for want of a worker, with the request that asked for them. */
+  readonly #wanting = new Map<string, DesiredRequest>();
+  #partitions: ReadonlyMap<string, number> = new Map();
+  #beats = 0;
+  #members: readonly Member[] = [];
+  #settle: (() => void) | undefined;
+  #wake: (() => void) | undefined;
+  #generation = 0;
+  #ended = false;
+
+  constructor(
+    private readonly ports: TermPorts,
+    private readonly options: PlacementOptions,
+    private readonly term: { readonly epoch: Epoch; readonly fresh: boolean },
+  ) {
+    const { clock, fleet, links, logger, source, statistics } = ports;
+    const valid = (): boolean => !this.#ended && ports.valid();
+    this.#loads = new ClusterLoads(
+      {
+        clock,
+        fleet,
+        valid,
+        worker: ports.worker,
+        estimate: ports.estimate ?? sizeOfFile,
+        onProgress: (model, text) => this.#control.onProgress(model, text),
+        onFailure: (worker, { model, version }, error) =>
+          logger.warn({ worker, model, version, reason: error.message }, 'replica not loaded'),
+      },
+      {
+        waitUs: () => (this.manager.started ? 1000 * (options.loadWaitMs ?? 60_000) : Infinity),
+        fitWaitUs: 1000 * (options.fitWaitMs ?? 5000),
+      },
+    );
+    // Lanes open from what the workers announce; what is left to do here is to let the gateways know before a lane ends.
+    const lanes = { open: () => undefined, drain: () => this.#publisher.settled() };
+    const nextGeneration = (): number => (this.#generation = Math.max(this.#generation, fleet.highestGeneration()) + 1);
+    this.manager = new ModelManager(
+      { worker: this.#loads, lanes, clock, source, nextGeneration, ...(statistics && { statistics }) },
+      {
+        ...options,
+        startup: (names) => this.#startup(names),
+        onPollFailure: (error) => logger.error({ err: error }, 'model repository not polled; what is loaded stays'),
+      },
+    );
+    this.#publisher = new RoutingPublisher({
+      clock,
+      links,
+      epoch: term.epoch,
+      valid,
+      content: () => this.#content(),
+      onSilent: (gateway) => logger.warn({ gateway }, 'gateway did not acknowledge a routing in time'),
+    });
+    this.#control = new ControlRequests({
+      perform: (request) => this.#perform(request),
+      tell: (gateway, message) => {
+        if (valid()) links.tell(gateway, message);
+      },
+    });
+    const ends = [
+      fleet.subscribe({
+        onChange: () => this.#changed(),
+        onInstance: (event) => this.manager.noteInstance(event),
+        onJoin: () => this.#retryWanting(),
+      }),
+      this.manager.subscribe((event) => {
+        ports.onModelEvent?.(event);
+        this.#publisher.changed();
+      }),
+    ];
+    this.#unsubscribe = () => ends.forEach((end) => end());
+  }
+
+  /** Takes over. Resolves when the start-up is complete or the term has ended; never rejects. */
+  async run(): Promise<void> {
+    await this.#settled();
+    const { fleet, logger } = this.ports;
+    const active = [...fleet.workers.values()].some(({ loads }) => [...loads.values()].some(({ state }) => state === 'active'));
+    // Nobody has a routing that this one would spoil.
+    if (this.term.fresh && !active && !this.#ended) this.#publisher.open();
+    while (!this.#ended) {
+      try {
+        const { models, warnings } = await this.manager.start();
+        for (const warning of warnings) logger.warn(warning);
+        for (const { model, error } of models) this.#noteOutcome(model, this.#wanting.get(model) ?? {}, error);
+        break;
+      } catch (thrown) {
+        logger.error({ err: toServingError(thrown) }, 'models not started; tried again');
+        await this.#pause(RETRY_US);
+      }
+    }
+    if (this.#ended) return;
+    this.#publisher.open();
+    await this.#publisher.settled();
+    this.#loads.beginSweep();
+    this.#control.open();
+  }
+
+  /** Everything stays as it is, for the next owner. */
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#unsubscribe();
+    for (const timer of this.#timers) timer.cancel();
+    this.#settle?.();
+    this.#wake?.();
+    this.manager.abandon();
+    this.#loads.close();
+    this.#publisher.close();
+    this.#control.close();
+  }
+
+  /** The cluster as a beat of this process has seen it. */
+  onBeat(members: readonly Member[]): void {
+    this.#beats += 1;
+    this.#members = members;
+    this.#checkSettled();
+  }
+
+  onGatewayUp(gateway: string): void {
+    this.#publisher.onGatewayUp(gateway);
+  }
+
+  onGatewayDown(gateway: string): void {
+    this.#publisher.onGatewayDown(gateway);
+    this.#control.onGatewayDown(gateway);
+  }
+
+  /** @returns an epoch that a gateway knows and that this term does not reach; the term cannot go on then */
+  onGatewayMessage(gateway: string, message: GatewayMessage): Epoch | undefined {
+    if (message.kind === 'control') this.#control.onControl(gateway, message);
+    if (message.kind !== 'routed') return undefined;
+    const { epoch } = this.term;
+    if (message.epoch.number === epoch.number && message.epoch.owner === epoch.owner) {
+      this.#publisher.onRouted(gateway, message.generation);
+      return undefined;
+    }
+    return isCurrentEpoch(epoch, message.epoch) ? undefined : message.epoch;
+  }
+
+  /** Resolves when the workers that are members have said what they have, and membership was read twice. */
+  #settled(): Promise<void> {
+    return new Promise<void>((resolve) => {
+      const timer = this.#after(1000 * (this.options.settleMs ?? 3000), () => this.#settle?.());
+      this.#settle = () => {
+        timer.cancel();
+        this.#settle = undefined;
+        resolve();
+      };
+      this.#checkSettled();
+    });
+  }
+
+  #checkSettled(): void {
+    if (this.#beats < BEATS) return;
+    const silent = this.#members.some(({ role, id }) => role === 'worker' && !this.ports.fleet.workers.has(id));
+    if (!silent) this.#settle?.();
+  }
+
+  async #startup(names: readonly string[]): Promise<readonly StartupModel[]> {
+    const { fleet, source, wanted } = this.ports;
+    if (this.options.controlMode !== 'explicit') return names.map((model) => ({ model }));
+    const { fresh, models } = await wanted.read();
+    if (!fresh) return this.#remember(mergeStartup(names, models));
+    const rebuilt = await rebuildDesired(names, fleet, source, this.options.uploadDirectory);
+    for (const model of rebuilt) await wanted.record(model);
+    return this.#remember(mergeStartup(names, rebuilt));
+  }
+
+  #remember(models: readonly StartupModel[]): readonly StartupModel[] {
+    for (const { model, request } of models) this.#wanting.set(model, request ?? {});
+    return models;
+  }
+
+  /** What is to be published now. */
+  #content(): RoutingContent {
+    const { fleet } = this.ports;
+    const models = this.manager.serving().map(({ served, generation }) => {
+      const workers = fleet.serving(served.name, served.version, generation);
+      return { model: served, generation, workers, healthy: workers.length > 0 };
+    });
+    const members = models.map(({ model: { name, version, config }, workers }) => {
+      const { kind, devices } = needsOf(config, 0);
+      const used = workers.flatMap((id) => {
+        const own =
+          fleet.workers
+            .get(id)
+            ?.devices.filter((device) => device.kind === 'gpu')
+            .map((device) => device.id) ?? [];
+        return (devices.length > 0 ? devices : own).map((gpu) => `${id}/${gpu}`);
+      });
+      return { model: name, version, gpus: kind === 'gpu' ? used : [] };
+    });
+    const partitions = assignPartitions(members, this.options.partitions, this.#partitions);
+    this.#partitions = partitions;
+    return {
+      models: models.map(({ model, generation, healthy }) => {
+        const partition = partitions.get(versionKey({ model: model.name, version: model.version })) ?? 0;
+        return { model, generation, partition, healthy };
+      }),
+      index: this.manager.index(false),
+      started: this.manager.started,
+      allReady: this.manager.allReady() && models.every(({ healthy }) => healthy),
+    };
+  }
+
+  #changed(): void {
+    this.#publisher.changed();
+    this.#checkSettled();
+  }
+
+  async #perform({ operation, model, parameters, unloadDependents }: ControlMessage): Promise<void> {
+    const { wanted } = this.ports;
+    if (operation === 'unload') {
+      this.#wanting.delete(model);
+      await this.manager.unload(model, { unloadDependents });
+      await wanted.record({ model, wanted: false, config: undefined });
+    } else {
+      const { config, root } = await this.#requestOf(model, parameters);
+      const request = requestOf({ config, ...(root === undefined ? {} : { root }) });
+      await this.manager.loadAs(model, request);
+      await wanted.record({ model, wanted: true, config, ...(root === undefined ? {} : { root }) });
+    }
+    await this.#publisher.settled();
+  }
+
+  /** Lays out the files of a load request where every worker can read them. */
+  async #requestOf(
+    model: string,
+    parameters: ControlMessage['parameters'],
+  ): Promise<{ config: string | undefined; root: string | undefined }> {
+    const { config, files } = readLoadRequest(parameters);
+    const { controlMode, uploadDirectory } = this.options;
+    if (files === undefined || controlMode !== 'explicit') return { config, root: undefined };
+    if (uploadDirectory === undefined) {
+      const [first] = files.keys();
+      throw new ServingError('FAILED_PRECONDITION',
+        `load parameter 'file:${first}' is not taken: the schedulers were started without --model-upload-directory, a folder that all schedulers and workers share`,
+        { reason: 'no_upload_directory' }); // prettier-ignore
+    }
+    return { config, root: (await layOutFiles(model, files, UPLOAD_LIMITS, uploadDirectory)).root };
+  }
+
+  /** Remembers a model of the start-up that failed for want of a worker: it is loaded when one joins. */
+  #noteOutcome(model: string, request: DesiredRequest, error: ServingError | undefined): void {
+    const cause = error?.cause instanceof ServingError ? error.cause : error;
+    if (cause !== undefined && isWantOfWorker(cause)) this.#wanting.set(model, request);
+    else this.#wanting.delete(model);
+  }
+
+  #retryWanting(): void {
+    if (!this.manager.started) return;
+    for (const [model, request] of this.#wanting) {
+      this.#wanting.delete(model);
+      if (this.manager.readyVersions(model).length > 0) continue;
+      this.manager.retry(model, request).catch((thrown: unknown) => this.#noteOutcome(model, request, toServingError(thrown)));
+    }
+  }
+
+  #pause(us: number): Promise<void> {
+    return new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      this.#after(us, resolve);
+    });
+  }
+
+  #after(us: number, act: () => void): Timer {
+    const timer = this.ports.clock.setTimer(us, () => {
+      this.#timers.delete(timer);
+      act();
+    });
+    this.#timers.add(timer);
+    return timer;
+  }
+}
+
+type DesiredRequest = NonNullable<StartupModel['request']>;
+
+const sizeOfFile = async ({ modelPath }: LoadSpec): Promise<number> =>
+  modelPath === '' ? 0 : (await stat(modelPath).catch(() => undefined))?.size ?? 0; // prettier-ignore
