@@ -112,6 +112,40 @@ describe('connectRedis', () => {
     expect(await read()).toBeNull();
   });
 
+  test('a reader that is cut off twenty times misses nothing and is back at once each time', async () => {
+    const server = await start();
+    const connection = await join(server);
+    const reader = connection.blocking('reader', 500);
+    closers.push(() => reader.close());
+    await reader.whenUp(LIMIT_MS);
+    const seen: string[] = [];
+    let cursor = '0-0';
+    const readOn = async (count: number): Promise<void> => {
+      while (seen.length < count) {
+        await reader.whenUp(LIMIT_MS);
+        const reply = (await reader.command('XREAD', 'BLOCK', 500, 'STREAMS', 's', cursor).catch(() => null)) as
+          [string, [string, string[]][]][] | null;
+        for (const [id, fields] of reply?.[0]?.[1] ?? []) {
+          cursor = id;
+          seen.push(fields[1] ?? '');
+        }
+      }
+    };
+    for (let round = 1; round <= 20; round++) {
+      const reading = readOn(2 * round);
+      await connection.command('XADD', 's', '*', 'n', 2 * round - 1);
+      const before = performance.now();
+      const down = whenDown(connection);
+      await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await down;
+      await connection.whenUp(LIMIT_MS);
+      await connection.command('XADD', 's', '*', 'n', 2 * round);
+      await reading;
+      expect(performance.now() - before).toBeLessThan(2000);
+    }
+    expect(seen).toEqual(Array.from({ length: 40 }, (_, index) => String(index + 1)));
+  }, 60_000);
+
   test('password and TLS: both are checked, and a refusal says which', async () => {
     const authority = await TestAuthority.create();
     closers.push(() => authority.remove());

@@ -91,7 +91,9 @@ class Connection implements RedisConnection {
     const own = { connectionName: name, socketTimeout: maxBlockMs + BLOCK_GRACE_MS };
     const { plan } = this;
     if (plan.kind === 'single') return new Connection({ ...plan, options: { ...plan.options, ...own } });
-    return new Connection({ ...plan, options: { ...plan.options, redisOptions: { ...plan.options.redisOptions, ...own } } });
+    // A read that was cut is the reader's to repeat: it knows where it stopped.
+    const options = { ...plan.options, retryDelayOnFailover: 0, redisOptions: { ...plan.options.redisOptions, ...own } };
+    return new Connection({ ...plan, options });
   }
 
   onChange(listener: (up: boolean, error: Error | undefined) => void): () => void {

@@ -45,8 +45,8 @@ const DISCONNECT_TIMEOUT_MS = 200;
 const KEEP_ALIVE_MS = 5000;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 500;
-/** A command in a cluster is tried at so many nodes in all: it may have moved, or its node have failed over. */
-const CLUSTER_ATTEMPTS = 4;
+/** A command in a cluster is sent again so often: it may have moved, or its node be connecting. A hung node costs 2 timeouts. */
+const CLUSTER_REPEATS = 3;
 
 /** Waits longer after each failure, up to half a second, so that a Redis that is back is found soon. */
 export function retryDelayMs(attempt: number): number {
@@ -91,7 +91,7 @@ export function planClient(options: RedisOptions): ClientPlan {
       redisOptions: common,
       enableOfflineQueue: false,
       clusterRetryStrategy: retryDelayMs,
-      maxRedirections: CLUSTER_ATTEMPTS,
+      maxRedirections: CLUSTER_REPEATS,
       slotsRefreshInterval: 5000,
     };
     return { kind: 'cluster', nodes, options: cluster, text };
