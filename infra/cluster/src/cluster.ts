@@ -74,12 +74,12 @@ export class Cluster {
     for (const { process } of this.#members) process.start();
     this.#spawned = true;
     this.#changed();
-    await Promise.all(
-      this.#members.map(({ plan: { probe }, process }) =>
-        probe === undefined ? undefined : this.#until(PROBE_EVERY_US, async () => process.running && (await answers(probe))),
-      ),
-    );
+    await Promise.all(this.#members.map((member) => this.#serves(member)));
     this.#ready = true;
+  }
+
+  async #serves({ plan: { probe }, process }: Member): Promise<void> {
+    if (probe !== undefined) await this.#until(PROBE_EVERY_US, async () => process.running && (await answers(probe)));
   }
 
   /** Lets everything finish. @returns whether all ended by themselves, with exit code 0 */

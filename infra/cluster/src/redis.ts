@@ -15,15 +15,23 @@ export function redisSpec(port: number, folder: string): ProcessSpec {
   return { name: 'redis', command: 'redis-server', args, env: process.env };
 }
 
-/** @throws LaunchError with what to do, where there is no redis-server */
+/** Scripts that may run at `maxmemory` came with it. */
+const OLDEST_MAJOR = 7;
+const ADVICE =
+  'Install it (Debian and Ubuntu: apt-get install redis-server; macOS: brew install redis),\n' +
+  'or name a Redis that runs already: --redis-url=redis://<host>:6379';
+
+/** @throws LaunchError with what to do, where there is no redis-server or one that is too old */
 export function checkRedisServer(): void {
+  let version: string;
   try {
-    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
+    version = execFileSync('redis-server', ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
   } catch {
-    throw new LaunchError(
-      'redis-server was not found. Install it (Debian and Ubuntu: apt-get install redis-server; macOS: brew install redis),\n' +
-        'or name a Redis that runs already: --redis-url=redis://<host>:6379',
-    );
+    throw new LaunchError(`redis-server was not found. ${ADVICE}`);
+  }
+  const found = /v=(\d+)[\d.]*/.exec(version);
+  if (Number(found?.[1]) < OLDEST_MAJOR) {
+    throw new LaunchError(`redis-server ${OLDEST_MAJOR} or newer is needed, found ${found?.[0].slice(2)}. ${ADVICE}`);
   }
 }
 
