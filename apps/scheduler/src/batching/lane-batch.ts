@@ -2,6 +2,7 @@
 import type { ReleaseReason } from '@paceline/telemetry';
 import type { Batch, BatchCompletion, BatchMember } from '@paceline/worker-rpc';
 import type { Flight } from '../dispatch/dispatcher.js';
+import type { LaneSpec } from '../placement/lane-host.js';
 import type { LaneInstance } from './lane-instances.js';
 import type { LaneItem } from './lane-item.js';
 
@@ -22,8 +23,29 @@ export class LaneBatch implements Flight {
   }
 }
 
+/** What is sent to the worker. */
+export function batchOf(
+  { model, version, generation }: LaneSpec,
+  id: number,
+  items: readonly LaneItem[],
+  rows: number,
+  to: { readonly instance: string; readonly quarantine: boolean },
+  nowUs: number,
+): Batch {
+  return {
+    id,
+    model,
+    version,
+    generation,
+    instance: to.instance,
+    rows,
+    members: items.map((item) => memberOf(item, nowUs)),
+    quarantine: to.quarantine,
+  };
+}
+
 /** The member of a batch that carries `item`; its queue time ends now. */
-export function memberOf(item: LaneItem, nowUs: number): BatchMember {
+function memberOf(item: LaneItem, nowUs: number): BatchMember {
   const { ref, rows, inputs, outputs, attempt, heldBytes, traceParent } = item.envelope;
   const member = { ref, rows, inputs, outputs, queueNs: Math.max(0, Math.round((nowUs - item.enqueuedUs) * 1000)) };
   // Only requests from another process have any of these; spreading costs the others nothing.

@@ -2,15 +2,20 @@
 import { ServingError, type Envelope } from '@paceline/protocol';
 import { levelOf, queueTimeoutOf, type BatchPolicy, type Shed } from '@paceline/core';
 
-export function queueFull(envelope: Envelope, shed: Shed): ServingError {
+function queueFull(envelope: Envelope, shed: Shed): ServingError {
   return new ServingError(shed.code, `[request id: ${envelope.clientId || '<id_unknown>'}] Exceeds maximum queue size`, {
     reason: shed.reason,
     retryAfterMs: shed.retryAfterMs,
   });
 }
 
+/** Refused at the door. */
+export function refused(envelope: Envelope, objectiveUs: number, shed: Shed): ServingError {
+  return shed.reason === 'queue_full' ? queueFull(envelope, shed) : objectiveRefused(envelope, objectiveUs, shed);
+}
+
 /** Refused at the door: so many wait before it that it could not be answered in time. */
-export function objectiveRefused(envelope: Envelope, objectiveUs: number, shed: Shed): ServingError {
+function objectiveRefused(envelope: Envelope, objectiveUs: number, shed: Shed): ServingError {
   return new ServingError(
     shed.code,
     `[request id: ${envelope.clientId || '<id_unknown>'}] model '${envelope.model}' cannot answer within its latency objective of ${objectiveUs / 1000} ms: ${shed.limit} requests wait already`,

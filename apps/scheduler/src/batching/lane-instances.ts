@@ -20,15 +20,20 @@ export class LaneInstance implements InstanceLoad {
 
 export class LaneInstances {
   readonly #live = new Map<string, LaneInstance>();
-  readonly #names: ReadonlySet<string>;
+  /** Undefined: any name may come up. */
+  readonly #names: ReadonlySet<string> | undefined;
   readonly #capacity = { idle: 0, stageable: 0, live: 0 };
 
-  /** @param ordered batches must end in the order they were sent: only one instance works at a time */
+  /**
+   * @param ordered batches must end in the order they were sent: only one instance works at a time
+   * @param vary instances that are not among `names` may come up as well
+   */
   constructor(
     names: readonly string[],
     private readonly ordered: boolean,
+    vary = false,
   ) {
-    this.#names = new Set(names);
+    this.#names = vary ? undefined : new Set(names);
     for (const name of names) this.#live.set(name, new LaneInstance(name));
   }
 
@@ -39,7 +44,7 @@ export class LaneInstances {
 
   /** @returns whether that made an instance available. Names that the lane was not opened with (passive ones) are ignored. */
   up(name: string): boolean {
-    if (!this.#names.has(name) || this.#live.has(name)) return false;
+    if (this.#names?.has(name) === false || this.#live.has(name)) return false;
     this.#live.set(name, new LaneInstance(name));
     return true;
   }

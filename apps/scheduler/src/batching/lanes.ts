@@ -9,7 +9,7 @@ import type { RequestRef } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { StatisticsRegistry } from '@paceline/telemetry';
 import type { BatchCompletion, InstanceEvent, WorkerLink, WorkerListener } from '@paceline/worker-rpc';
-import { Dispatcher } from '../dispatch/dispatcher.js';
+import { Dispatcher, type BatchIds } from '../dispatch/dispatcher.js';
 import type { LaneDirectory } from '../intake/lane-intake.js';
 import type { LaneHost, LaneSpec } from '../placement/lane-host.js';
 import { ModelLane } from './model-lane.js';
@@ -21,6 +21,8 @@ export interface LanesOptions {
   readonly statistics: StatisticsRegistry;
   /** Bound on queueing for requests without any other timeout, microseconds; default 60 s. */
   readonly queueTimeoutUs?: number;
+  /** Where several of these share a worker; default numbers of its own. */
+  readonly batchIds?: BatchIds;
 }
 
 interface VersionLanes {
@@ -34,7 +36,7 @@ export class Lanes implements LaneHost, LaneDirectory, WorkerListener {
 
   /** Does not register itself at the link: whoever joins the parts passes it (or a fan-out) to `setListener`. */
   constructor(private readonly options: LanesOptions) {
-    this.#dispatcher = new Dispatcher(options.link);
+    this.#dispatcher = new Dispatcher(options.link, options.batchIds);
   }
 
   find(model: string, version: string): ModelLane | undefined {
@@ -84,13 +86,24 @@ export class Lanes implements LaneHost, LaneDirectory, WorkerListener {
 
   /** Drains every lane: for the end of the server. What is waiting is executed first. */
   async drainAll(): Promise<void> {
-    const drains: Promise<void>[] = [];
-    for (const [model, versions] of this.#models) {
-      for (const [version, lanes] of versions) {
-        for (const lane of [lanes.current, ...lanes.older]) if (lane) drains.push(this.drain(model, version, lane.spec.generation));
+    const drains = [...this].map(({ spec }) => this.drain(spec.model, spec.version, spec.generation));
+    await Promise.all(drains);
+  }
+
+  /** Every lane; those that take requests first within each version. */
+  *[Symbol.iterator](): Generator<ModelLane> {
+    for (const versions of this.#models.values()) {
+      for (const { current, older } of versions.values()) {
+        if (current) yield current;
+        yield* older;
       }
     }
-    await Promise.all(drains);
+  }
+
+  /** Forgets every lane; see {@link ModelLane.abandon}. Completions of what is with workers still come here. */
+  abandon(): void {
+    for (const lane of this) lane.abandon();
+    this.#models.clear();
   }
 
   onInstance(event: InstanceEvent): void {

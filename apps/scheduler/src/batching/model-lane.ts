@@ -7,15 +7,15 @@
  * client left.
  */
 import type { Clock, Timer } from '@paceline/clock';
-import { batchPolicyOf, DynamicBatcher, type Decision } from '@paceline/core';
-import type { Envelope, RequestRef, ServingError } from '@paceline/protocol';
+import { batchPolicyOf, DynamicBatcher, maxQueuedOf, type Decision } from '@paceline/core';
+import type { Envelope, LanePressure, RequestRef, ServingError } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { ModelStatistics, ReleaseReason } from '@paceline/telemetry';
 import type { BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { LaneSpec } from '../placement/lane-host.js';
 import { Isolation, type IsolatedState } from './isolation.js';
-import { LaneBatch, memberOf } from './lane-batch.js';
+import { batchOf, LaneBatch } from './lane-batch.js';
 import * as errors from './lane-errors.js';
 import { LaneInstance, LaneInstances } from './lane-instances.js';
 import type { LaneItem } from './lane-item.js';
@@ -46,6 +46,7 @@ export class ModelLane {
   #flights = 0;
   #immediate: Timer | undefined;
   #closing = false;
+  #abandoned = false;
   #successor: ModelLane | undefined;
   readonly #idleWaiters: (() => void)[] = [];
 
@@ -54,7 +55,7 @@ export class ModelLane {
     private readonly ports: LanePorts,
   ) {
     this.#batcher = new DynamicBatcher(batchPolicyOf(spec.config, ports.queueTimeoutUs));
-    this.#instances = new LaneInstances(spec.instances, this.#batcher.policy.preserveOrdering);
+    this.#instances = new LaneInstances(spec.instances, this.#batcher.policy.preserveOrdering, spec.instancesVary);
     this.#items = new LaneItems(ports.statistics);
     this.#objective = new LaneObjective(this.#batcher, ports.statistics);
     this.#timer = new LaneTimer(ports.clock, () => this.#turn());
@@ -74,8 +75,7 @@ export class ModelLane {
     }
     if (typeof queued !== 'number') {
       if (queued.reason === 'latency_objective') this.#objective.shed();
-      const error =
-        queued.reason === 'queue_full' ? errors.queueFull(envelope, queued) : errors.objectiveRefused(envelope, this.#objective.us, queued);
+      const error = errors.refused(envelope, this.#objective.us, queued);
       return this.ports.replies.send(envelope.ref, { ok: false, final: true, error });
     }
     this.#items.queueNew(envelope, queued, nowUs);
@@ -120,6 +120,29 @@ export class ModelLane {
     for (const item of waiting.reverse()) successor.#adopt(item, 'queued', item.enqueuedUs, this);
     for (const item of isolated) successor.#adopt(item, item.state === 'quarantined' ? 'quarantined' : 'alone', item.enqueuedUs, this);
     this.#notifyIdle();
+  }
+
+  /** Drops what waits and sends nothing for it, nor for what fails: somebody else answers for these requests now. */
+  abandon(): void {
+    this.#closing = true;
+    this.#abandoned = true;
+    const waiting = this.#batcher.takeAll().map((handle) => this.#items.take(handle));
+    for (const item of [...waiting, ...this.#isolated.takeAll()]) this.#items.finish(item);
+    this.#timer.cancel();
+    this.#notifyIdle();
+  }
+
+  /** What it tells gateways; the bound is of all priority levels together. */
+  pressure(): LanePressure {
+    const { model, version } = this.spec;
+    const queued = this.#batcher.size + this.#isolated.size;
+    return {
+      model,
+      version,
+      queued,
+      maxQueued: maxQueuedOf(this.#batcher.policy),
+      expectedWaitUs: queued && 1000 * this.#batcher.retryAfterMs,
+    };
   }
 
   /** Resolves once nothing is queued here or with the worker. */
@@ -175,7 +198,7 @@ export class ModelLane {
       else if (completion.outcome !== 'failed') item.falseStarts += 1;
       const { losses, falseStarts } = item;
       const recovery = recoveryOf(completion, { members: flight.items.length, losses, falseStarts, place });
-      if (item.cancelled) this.#items.finish(item);
+      if (item.cancelled || this.#abandoned) this.#items.finish(item);
       else if (recovery.kind === 'failed') this.#refuse(item, completion.error ?? errors.modelFailed(item.envelope));
       else if (recovery.kind === 'killer') this.#refuse(item, errors.instanceKilled(item.envelope, completion.instance, completion.error));
       else {
@@ -254,17 +277,8 @@ export class ModelLane {
   }
 
   #send(items: LaneItem[], rows: number, reason: ReleaseReason, instance: LaneInstance, nowUs: number): void {
-    const { model, version, generation } = this.spec;
-    const batch = {
-      id: this.ports.dispatcher.nextId(),
-      model,
-      version,
-      generation,
-      instance: instance.name,
-      rows,
-      members: items.map((item) => memberOf(item, nowUs)),
-      quarantine: instance === this.#quarantine,
-    };
+    const to = { instance: instance.name, quarantine: instance === this.#quarantine };
+    const batch = batchOf(this.spec, this.ports.dispatcher.nextId(), items, rows, to, nowUs);
     const flight = new LaneBatch(batch, items, reason, instance, this);
     this.#flights += 1;
     instance.lastUsedUs = nowUs;

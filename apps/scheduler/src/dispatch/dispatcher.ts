@@ -10,15 +10,27 @@ export interface Flight {
   onCompletion(completion: BatchCompletion): void;
 }
 
+/** Numbers batches, from 1. */
+export class BatchIds {
+  #last = 0;
+
+  next(): number {
+    return ++this.#last;
+  }
+}
+
 export class Dispatcher {
   readonly #flights = new Map<number, Flight>();
-  #lastId = 0;
 
-  constructor(private readonly link: WorkerLink) {}
+  /** @param ids shared by the dispatchers of a process */
+  constructor(
+    private readonly link: WorkerLink,
+    private readonly ids = new BatchIds(),
+  ) {}
 
   /** An id no other batch of this process has. */
   nextId(): number {
-    return ++this.#lastId;
+    return this.ids.next();
   }
 
   execute(flight: Flight): void {

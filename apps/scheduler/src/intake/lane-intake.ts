@@ -22,12 +22,20 @@ export class LaneIntake implements RequestIntake {
   constructor(
     private readonly lanes: LaneDirectory,
     private readonly replies: ReplyChannel,
+    /** Takes over what has no open lane; absent = it is refused. */
+    private readonly onUnopened?: (envelope: Envelope) => void,
   ) {}
 
+  /** Requests that are executed already, on behalf of another scheduler: they are dropped when they come. */
+  noteRunning(refs: Iterable<RequestRef>): void {
+    for (const ref of refs) this.#seen.add(ref, 1);
+  }
+
   onEnvelope(envelope: Envelope): void {
-    if (!this.#seen.add(envelope.ref)) return;
+    if (!this.#seen.add(envelope.ref, envelope.attempt)) return;
     const lane = this.lanes.find(envelope.model, envelope.version);
     if (lane) lane.enqueue(envelope);
+    else if (this.onUnopened) this.onUnopened(envelope);
     else this.replies.send(envelope.ref, { ok: false, final: true, error: notReady(envelope.model, envelope.version) });
   }
 

@@ -1,5 +1,6 @@
 /**
- * Which requests were handed over before, so that a gateway that sends again after a doubt does not have them run twice.
+ * Which requests were handed over before, so that a gateway that sends again after a doubt does not have them run twice;
+ * a higher attempt is another matter: the gateway knows that the one before was lost.
  * Remembers the last 16,384 numbers of each of the last 64 gateways in constant memory; numbers of one gateway grow.
  */
 import type { RequestRef } from '@paceline/protocol';
@@ -7,21 +8,30 @@ import type { RequestRef } from '@paceline/protocol';
 const WINDOW = 1 << 14;
 const MAX_GATEWAYS = 64;
 
-export class SeenRequests {
-  readonly #windows = new Map<string, Float64Array>();
-  #lastGateway = '';
-  #last: Float64Array | undefined;
+interface Window {
+  readonly numbers: Float64Array;
+  readonly attempts: Uint8Array;
+}
 
-  /** True the first time a ref is shown; then false for as long as it is remembered. */
-  add(ref: RequestRef): boolean {
-    const window = this.#windowOf(ref.gateway);
+export class SeenRequests {
+  readonly #windows = new Map<string, Window>();
+  #lastGateway = '';
+  #last: Window | undefined;
+
+  /**
+   * True the first time a ref is shown with that attempt or a higher one; then false for as long as it is remembered.
+   * @param attempt from 1
+   */
+  add(ref: RequestRef, attempt = 1): boolean {
+    const { numbers, attempts } = this.#windowOf(ref.gateway);
     const slot = ref.number % WINDOW;
-    if (window[slot] === ref.number) return false;
-    window[slot] = ref.number;
+    if (numbers[slot] === ref.number && attempt <= (attempts[slot] as number)) return false;
+    numbers[slot] = ref.number;
+    attempts[slot] = attempt;
     return true;
   }
 
-  #windowOf(gateway: string): Float64Array {
+  #windowOf(gateway: string): Window {
     if (this.#last && this.#lastGateway === gateway) return this.#last;
     let window = this.#windows.get(gateway);
     if (!window) {
@@ -29,7 +39,7 @@ export class SeenRequests {
         const oldest = this.#windows.keys().next();
         if (!oldest.done) this.#windows.delete(oldest.value);
       }
-      window = new Float64Array(WINDOW).fill(-1);
+      window = { numbers: new Float64Array(WINDOW).fill(-1), attempts: new Uint8Array(WINDOW) };
       this.#windows.set(gateway, window);
     }
     this.#lastGateway = gateway;

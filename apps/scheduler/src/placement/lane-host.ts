@@ -19,6 +19,8 @@ export interface LaneSpec {
   readonly inputs: readonly TensorSpec[];
   /** Names of the instances that are ready now, `<group>_<n>`; passive instances are not among them. */
   readonly instances: readonly string[];
+  /** Instances with other names may come up later, on other workers; absent = those named are all there will be. */
+  readonly instancesVary?: boolean;
 }
 
 export interface LaneHost {

@@ -1,0 +1,112 @@
+/**
+ * One partition under one epoch: its lanes, what waits for lanes, and the memory of what was handed over. Lanes open by
+ * themselves from what workers announce. Invariant: it answers nobody once its lease is not valid any more; batches that
+ * are with workers then end as they end, and whoever owns the partition next answers for the rest.
+ */
+import type { Clock } from '@paceline/clock';
+import type { Envelope, Epoch, LanePressure, RequestRef } from '@paceline/protocol';
+import type { ReplyChannel } from '@paceline/streams';
+import type { StatisticsRegistry } from '@paceline/telemetry';
+import type { BatchCompletion } from '@paceline/worker-rpc';
+import { Lanes } from '../batching/lanes.js';
+import type { BatchIds } from '../dispatch/dispatcher.js';
+import { LaneIntake } from '../intake/lane-intake.js';
+import { UnopenedLanes } from '../intake/unopened-lanes.js';
+import type { Load } from '../workers/loads.js';
+import type { FlightSender } from '../workers/remote-flights.js';
+import type { WorkerRegistry } from '../workers/worker-registry.js';
+import { LaneLoads } from './lane-loads.js';
+
+export interface HeldPartitionPorts {
+  readonly clock: Clock;
+  readonly workers: WorkerRegistry;
+  readonly replies: ReplyChannel;
+  readonly statistics: StatisticsRegistry;
+  readonly batchIds: BatchIds;
+  readonly queueTimeoutUs: number;
+  /** Whether the lease is valid now. */
+  readonly isValid: () => boolean;
+  /** Whether this partition takes the requests of that load, as placement said. */
+  readonly isHome: (load: Load) => boolean;
+  readonly onStaleEpoch: () => void;
+}
+
+export class HeldPartition implements FlightSender {
+  /** Takes the requests of the partition's stream. */
+  readonly intake: LaneIntake;
+  readonly #lanes: Lanes;
+  readonly #unopened: UnopenedLanes;
+  readonly #loads: LaneLoads;
+  #abandoned = false;
+
+  constructor(
+    readonly partition: number,
+    readonly epoch: Epoch,
+    private readonly ports: HeldPartitionPorts,
+  ) {
+    const { clock, workers, statistics, batchIds, queueTimeoutUs, isValid } = ports;
+    const replies: ReplyChannel = {
+      send(ref, frame) {
+        if (isValid()) ports.replies.send(ref, frame);
+      },
+    };
+    const link = workers.flights.linkOf(this);
+    this.#lanes = new Lanes({ clock, link, replies, statistics, queueTimeoutUs, batchIds });
+    this.#unopened = new UnopenedLanes(clock, replies);
+    this.intake = new LaneIntake(this.#lanes, replies, (envelope) => this.#wait(envelope));
+    this.#loads = new LaneLoads({ clock, lanes: this.#lanes, workers, isHome: ports.isHome, onOpen: (load) => this.#flush(load) });
+    for (const load of workers.loads.all()) this.#loads.sync(load, false);
+  }
+
+  /** Requests that wait for a lane to open. */
+  get unopened(): number {
+    return this.#unopened.size;
+  }
+
+  /** Something about a load has changed. */
+  onLoadChanged(load: Load): void {
+    if (!this.#abandoned) this.#loads.sync(load, this.#unopened.has(load.model, load.version));
+  }
+
+  onCancel(ref: RequestRef, model: string, version: string): void {
+    if (!this.#unopened.cancel(ref, model, version)) this.#lanes.cancel(ref, model, version);
+  }
+
+  onCompletion(completion: BatchCompletion): void {
+    this.#lanes.onCompletion(completion);
+  }
+
+  onStaleEpoch(): void {
+    this.ports.onStaleEpoch();
+  }
+
+  /** Of each lane. */
+  *pressures(): Generator<LanePressure> {
+    for (const lane of this.#lanes) yield lane.pressure();
+  }
+
+  /** The lease is over: what waits is dropped, nothing is sent any more. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#loads.stop();
+    this.#unopened.abandon();
+    this.#lanes.abandon();
+    this.ports.workers.flights.dropHomeless(this);
+  }
+
+  #wait(envelope: Envelope): void {
+    if (this.#abandoned) return;
+    this.#unopened.add(envelope);
+    if (!this.#unopened.has(envelope.model, envelope.version)) return;
+    const loads = [...this.ports.workers.loads.of(envelope.model, envelope.version)];
+    for (const load of loads.sort((a, b) => b.generation - a.generation)) {
+      this.#loads.sync(load, true);
+      if (this.#lanes.find(envelope.model, envelope.version)) return;
+    }
+  }
+
+  #flush({ model, version }: Load): void {
+    const lane = this.#lanes.find(model, version);
+    if (lane) for (const envelope of this.#unopened.take(model, version)) lane.enqueue(envelope);
+  }
+}

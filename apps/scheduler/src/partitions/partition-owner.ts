@@ -1,0 +1,149 @@
+/**
+ * What this scheduler does with the partitions whose leases it holds. Taking one over is one path for start, failover,
+ * rolling restart and a Redis that lost its data: ask all workers what is running, then tell all gateways, who send again
+ * whatever is unanswered. Invariant: no gateway is told before the workers have been asked and an earlier reader of the
+ * same partition has stopped, so what is sent again is neither run twice nor read by nobody.
+ */
+import type { Clock } from '@paceline/clock';
+import type { Epoch, GatewayMessage, LanePressure } from '@paceline/protocol';
+import type { RequestIntake, SchedulerLinks } from '@paceline/streams';
+import type { StatisticsRegistry } from '@paceline/telemetry';
+import type { RemoteWorker, WorkerHello } from '@paceline/worker-rpc';
+import { BatchIds } from '../dispatch/dispatcher.js';
+import type { Load } from '../workers/loads.js';
+import type { WorkerRegistry } from '../workers/worker-registry.js';
+import { HeldPartition } from './held-partition.js';
+import type { AcquiredLease, LeaseEnd, LeaseKeeper, LeaseListener } from './lease-keeper.js';
+
+/** Reads the stream of one partition into an intake until it is stopped. */
+export interface IntakeReader {
+  /** Resolves once nothing more is read and the cursor is where the next owner begins. Never rejects. */
+  stop(): Promise<void>;
+}
+
+export interface PartitionOwnerPorts {
+  readonly clock: Clock;
+  readonly workers: WorkerRegistry;
+  readonly links: Pick<SchedulerLinks, 'send' | 'tell' | 'broadcast'>;
+  readonly statistics: StatisticsRegistry;
+  readonly queueTimeoutUs: number;
+  /** The leases; given as a function because the two know each other. */
+  readonly keeper: () => LeaseKeeper;
+  /** Starts to read where the previous owner stopped. */
+  readonly read: (lease: AcquiredLease, intake: RequestIntake) => IntakeReader;
+  /** The partition that takes the requests of a load. */
+  readonly homeOf: (load: Load) => number;
+  /** For the log. */
+  readonly onChange?: (partition: number, epoch: Epoch, what: 'owned' | LeaseEnd) => void;
+}
+
+/** A worker that does not answer a claim within this time is as good as gone, and must not hold the others up. */
+const CLAIM_LIMIT_US = 300_000;
+
+interface Owned {
+  readonly held: HeldPartition;
+  readonly reader: IntakeReader;
+}
+
+export class PartitionOwner implements LeaseListener {
+  readonly #owned = new Map<number, Owned>();
+  readonly #stopping = new Map<number, Promise<void>>();
+  readonly #batchIds = new BatchIds();
+
+  constructor(private readonly ports: PartitionOwnerPorts) {}
+
+  /** Partitions whose requests are served here. */
+  get owned(): readonly number[] {
+    return [...this.#owned.keys()];
+  }
+
+  /** Requests that wait for a lane to open. */
+  get unopened(): number {
+    let sum = 0;
+    for (const { held } of this.#owned.values()) sum += held.unopened;
+    return sum;
+  }
+
+  onAcquired(lease: AcquiredLease): void {
+    void this.#takeOver(lease);
+  }
+
+  onEnded(partition: number, epoch: Epoch, why: LeaseEnd): Promise<void> {
+    const owned = this.#owned.get(partition);
+    if (!owned || owned.held.epoch !== epoch) return this.#stopping.get(partition) ?? Promise.resolve();
+    this.#owned.delete(partition);
+    owned.held.abandon();
+    const stopped = owned.reader.stop().then(() => {
+      if (this.#stopping.get(partition) === stopped) this.#stopping.delete(partition);
+      if (why === 'given_up') this.ports.links.broadcast({ kind: 'released', partition, epoch });
+    });
+    this.#stopping.set(partition, stopped);
+    this.ports.onChange?.(partition, epoch, why);
+    return stopped;
+  }
+
+  onGatewayUp(gateway: string): void {
+    for (const [partition, { held }] of this.#owned) this.ports.links.tell(gateway, { kind: 'owns', partition, epoch: held.epoch });
+  }
+
+  /** Takes what is for lanes; the rest is placement's. */
+  onGatewayMessage(gateway: string, message: GatewayMessage): void {
+    if (message.kind !== 'cancel') return;
+    const ref = { gateway, number: message.number };
+    for (const { held } of this.#owned.values()) held.onCancel(ref, message.model, message.version);
+  }
+
+  onLoadChanged(load: Load): void {
+    for (const { held } of this.#owned.values()) held.onLoadChanged(load);
+  }
+
+  onWorkerUp(remote: RemoteWorker, hello: WorkerHello): void {
+    const keeper = this.ports.keeper();
+    for (const { partition, epoch } of hello.epochs) keeper.noteEpoch(partition, epoch.number);
+    for (const [partition, { held }] of this.#owned) void this.#claim(remote, partition, held.epoch, held);
+  }
+
+  *pressures(): Generator<LanePressure> {
+    for (const { held } of this.#owned.values()) yield* held.pressures();
+  }
+
+  async #takeOver(lease: AcquiredLease): Promise<void> {
+    const { partition, epoch } = lease;
+    const keeper = this.ports.keeper();
+    await this.#stopping.get(partition);
+    const held = new HeldPartition(partition, epoch, {
+      ...this.ports,
+      batchIds: this.#batchIds,
+      replies: this.ports.links,
+      isValid: () => keeper.isValid(partition, epoch),
+      isHome: (load) => this.ports.homeOf(load) === partition,
+      onStaleEpoch: () => void keeper.contest(partition, epoch),
+    });
+    await Promise.all([...this.ports.workers.connected()].map((remote) => this.#claim(remote, partition, epoch, held)));
+    if (!keeper.isValid(partition, epoch)) return held.abandon();
+    this.#owned.set(partition, { held, reader: this.ports.read(lease, held.intake) });
+    // Loads and workers may have changed while the claims were under way.
+    for (const load of this.ports.workers.loads.all()) held.onLoadChanged(load);
+    this.ports.links.broadcast({ kind: 'owns', partition, epoch });
+    this.ports.onChange?.(partition, epoch, 'owned');
+  }
+
+  /** Resolves when the worker has answered, is gone, or the limit is over. */
+  async #claim(remote: RemoteWorker, partition: number, epoch: Epoch, held: HeldPartition): Promise<void> {
+    const answer = remote.claim(partition, epoch).then(
+      async (claimed) => {
+        if (claimed.ok) return held.intake.noteRunning(claimed.running);
+        const keeper = this.ports.keeper();
+        keeper.noteEpoch(partition, claimed.highest.number);
+        await keeper.contest(partition, epoch);
+      },
+      () => undefined,
+    );
+    let limit: { cancel(): void } | undefined;
+    const over = new Promise<void>((resolve) => {
+      limit = this.ports.clock.setTimer(CLAIM_LIMIT_US, resolve);
+    });
+    await Promise.race([answer, over]);
+    limit?.cancel();
+  }
+}
