@@ -15,7 +15,7 @@ describe('a cluster', () => {
   let readers: RedisConnection[] = [];
 
   beforeAll(async () => {
-    group = await startRedisCluster();
+    group = await startRedisCluster({ password: 'p@ss' });
   }, 60_000);
 
   afterAll(() => group.stop());

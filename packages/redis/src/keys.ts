@@ -24,6 +24,8 @@ export const LEASE_STATE = {
   epoch: 'epoch',
   /** Id of the last entry that the owner took in. */
   cursor: 'cursor',
+  /** How long the last acquisition or renewal was granted for, milliseconds. */
+  ttlMs: 'ttl',
 } as const;
 
 export class RedisKeys {

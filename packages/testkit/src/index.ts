@@ -1,5 +1,11 @@
 export { TestAuthority, type TestCertificate } from './tls/authority.js';
-export { startRedisCluster, startRedisSentinel, type RedisClusterGroup, type RedisSentinelGroup } from './redis/groups.js';
+export {
+  startRedisCluster,
+  startRedisSentinel,
+  type RedisClusterGroup,
+  type RedisSentinelGroup,
+  type StartRedisClusterOptions,
+} from './redis/groups.js';
 export { freePort, startRedis, type RedisServer, type StartRedisOptions } from './redis/server.js';
 export { writeFaultyHost, type HostFaults } from './hosts/faulty-host.js';
 export {

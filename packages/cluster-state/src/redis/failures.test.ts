@@ -148,6 +148,21 @@ describe('time', () => {
     }
   });
 
+  test('the lease of a dead owner ends also when the clock of Redis is set back', async () => {
+    const leases = new RedisLeases(connection, keys);
+    const { owner } = keys.lease('p0');
+    await leases.acquire('p0', A, 20_000, 0);
+    await leases.renew('p0', A, 10_000);
+    expect(await leases.acquire('p0', B, LONG_MS, 0)).toEqual({ ok: false, owner: A });
+    // As if it had been renewed when Redis thought it an hour later.
+    await server.command('PEXPIRE', owner, '3600000');
+    expect(await leases.acquire('p0', B, LONG_MS, 0)).toEqual({ ok: false, owner: A });
+    const leftMs = Number(await server.command('PTTL', owner));
+    expect(leftMs).toBeGreaterThan(0);
+    expect(leftMs).toBeLessThanOrEqual(10_000);
+    expect(await leases.renew('p0', A, LONG_MS)).toBe(true);
+  });
+
   test('the dead do not stay when the clock of Redis is set back', async () => {
     const gateway = new RedisMembership(connection, keys, systemClock);
     await new RedisMembership(connection, keys, systemClock).beat(WORKER, LONG_MS);

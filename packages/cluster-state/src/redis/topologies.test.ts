@@ -81,7 +81,7 @@ describe('in a cluster', () => {
   let group: RedisClusterGroup;
 
   beforeAll(async () => {
-    group = await startRedisCluster(true);
+    group = await startRedisCluster({ withReplicas: true });
   }, TEST_MS);
 
   afterAll(() => group.stop());

@@ -15,7 +15,7 @@ test('a sentinel knows its master and replica', async () => {
 }, 30_000);
 
 test('a cluster serves each slot at one of three masters, with a replica each', async () => {
-  const group = await startRedisCluster(true);
+  const group = await startRedisCluster({ withReplicas: true });
   try {
     expect(group.urls).toHaveLength(6);
     const answers = await Promise.all(

@@ -75,8 +75,15 @@ function startSentinel(folder: string, port: number, masterPort: number, passwor
   return spawnServer([file, '--sentinel'], /\+slave slave/);
 }
 
-/** Three masters. @param withReplicas each with a replica, which takes over within a few seconds */
-export async function startRedisCluster(withReplicas = false): Promise<RedisClusterGroup> {
+export interface StartRedisClusterOptions {
+  /** A replica for each master, which takes over within a few seconds. */
+  readonly withReplicas?: boolean;
+  /** Of all nodes. */
+  readonly password?: string;
+}
+
+/** Three masters. */
+export async function startRedisCluster({ withReplicas = false, password }: StartRedisClusterOptions = {}): Promise<RedisClusterGroup> {
   const nodes: RedisServer[] = [];
   const stop = async (): Promise<void> => {
     for (const node of nodes.splice(0)) await node.stop();
@@ -89,7 +96,7 @@ export async function startRedisCluster(withReplicas = false): Promise<RedisClus
       const args = ['--cluster-enabled', 'yes', '--cluster-port', `${bus}`, '--cluster-node-timeout', `${DOWN_AFTER_MS}`];
       // The slots that are covered are served, whatever becomes of the others.
       args.push('--cluster-require-full-coverage', 'no', '--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0');
-      nodes.push(await startRedis({ args }));
+      nodes.push(await startRedis(password === undefined ? { args } : { args, password }));
       buses.push(bus);
     }
     const masters = nodes.slice(0, MASTERS);
