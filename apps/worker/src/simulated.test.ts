@@ -127,7 +127,7 @@ describe('time', () => {
       const members = Array.from({ length: rows }, one);
       const took: number[] = [];
       for (let i = 0; i < 5; i++) took.push(inferMs(await fixture.run(spec, members)));
-      for (const ms of took) expect(ms).toBeGreaterThanOrEqual(expected - 0.05);
+      for (const ms of took) expect(ms).toBeGreaterThanOrEqual(expected);
       // On a machine that others use some runs are late; the best of five is not by much.
       expect(Math.min(...took)).toBeLessThan(expected + 4);
     }

@@ -16,8 +16,6 @@ interface RawTensor {
 type RawTensors = Readonly<Record<string, RawTensor>>;
 type SimulatedLoad = Extract<LoadMessage, { backend: 'simulated' }>;
 
-/** Below this a sleep takes longer than what is left, milliseconds. */
-const SHORTEST_SLEEP_MS = 0.02;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 export const simulatedHost: HostRuntime<RawTensor> = {
@@ -136,9 +134,21 @@ export function pseudoRandom(seed: number): () => number {
   };
 }
 
-/** @param dueMs as of `performance.now()` */
+/** How much later than asked the system wakes a sleeper, as of late; milliseconds. */
+let lateMs = 0.06;
+/** A busy machine wakes later still, which is no reason to get up early and poll. */
+const MOST_LATE_MS = 0.2;
+
+/** Sleeps, and polls only for what is shorter than a sleep can be. @param dueMs as of `performance.now()` */
 function sleepUntil(dueMs: number): void {
-  for (let leftMs = dueMs - performance.now(); leftMs > SHORTEST_SLEEP_MS; leftMs = dueMs - performance.now()) {
-    Atomics.wait(sleeper, 0, 0, leftMs);
+  for (let nowMs = performance.now(); nowMs < dueMs;) {
+    const wakeMs = dueMs - lateMs;
+    if (wakeMs <= nowMs) {
+      nowMs = performance.now();
+      continue;
+    }
+    Atomics.wait(sleeper, 0, 0, wakeMs - nowMs);
+    nowMs = performance.now();
+    lateMs += (Math.min(MOST_LATE_MS, nowMs - wakeMs) - lateMs) / 8;
   }
 }
