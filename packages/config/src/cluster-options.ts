@@ -42,6 +42,8 @@ export interface ClusterOptions {
   readonly link: LinkOptions;
   /** Input tensors of a request up to this travel through Redis. */
   readonly inlineBytes: number;
+  /** undefined = load requests that bring files are refused. */
+  readonly modelUploadDirectory: string | undefined;
   readonly heartbeatMs: number;
   readonly leaseTtlMs: number;
 }

@@ -41,6 +41,11 @@ describe('a process of a cluster', () => {
     expect(errorsOf([])).toEqual([expect.stringContaining('--redis-url is needed')]);
   });
 
+  test('keeps files of load requests only where it is told to', () => {
+    expect(accepted([REDIS]).cluster.modelUploadDirectory).toBeUndefined();
+    expect(accepted([REDIS, '--model-upload-directory=/uploads']).cluster.modelUploadDirectory).toBe('/uploads');
+  });
+
   test('takes the secret from the environment, and other flags too', () => {
     const env = { PACELINE_CLUSTER_SECRET: 'sixteen letters!', PACELINE_REDIS_URL: 'rediss://r:1', PACELINE_PARTITIONS: '4' };
     const { cluster } = accepted(['--link-host=0.0.0.0', '--advertise-host=10.0.0.7'], env);

@@ -57,6 +57,7 @@ function toClusterOptions(values: FlagValues, secret: string | undefined): Clust
       tls: Object.values(tls).every((file) => file === undefined) ? undefined : tls,
     },
     inlineBytes: values['inline-bytes'],
+    modelUploadDirectory: values['model-upload-directory'],
     heartbeatMs: values['heartbeat-ms'],
     leaseTtlMs: values['lease-ttl-ms'],
   };

@@ -126,7 +126,10 @@ export type SchedulerMessage =
 export type GatewayMessage =
   /** The client left or its deadline passed. No reply follows. */
   | { readonly kind: 'cancel'; readonly number: number; readonly model: string; readonly version: string }
-  /** Requests are routed by that routing from now on, and by no older one. */
+  /**
+   * The answer to each routing: requests are routed by that one from now on, and by no older one. To the publisher of an
+   * older routing it names the one that holds, so that the publisher gives way or acquires above it.
+   */
   | { readonly kind: 'routed'; readonly epoch: Epoch; readonly generation: number }
   /** To the placement owner, which passes it on to every other gateway: what has changed since the last one. */
   | { readonly kind: 'statistics'; readonly versions: readonly VersionCounters[] }

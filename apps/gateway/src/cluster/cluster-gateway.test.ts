@@ -98,7 +98,7 @@ describe('a gateway of a cluster', () => {
       expect(cluster.catalog.resolve('n', '')).not.toBe(n);
     });
 
-    test('acknowledges what it routes by, and nothing that was overtaken', () => {
+    test('answers each routing with the one it goes by, so that whoever was overtaken learns of it', () => {
       publish(A, routing([routed('m')]));
       publish(B, routing([], { epoch: epoch(2, B), generation: 7 }));
       publish(A, routing([routed('m')], { generation: 2 }));
@@ -108,8 +108,11 @@ describe('a gateway of a cluster', () => {
       expect(told.map(([scheduler, message]) => [scheduler, message.kind === 'routed' && message.generation])).toEqual([
         [A, 1],
         [B, 7],
+        [A, 7],
+        [B, 7],
         [B, 7],
       ]);
+      expect(told[2]?.[1]).toEqual({ kind: 'routed', epoch: epoch(2, B), generation: 7 });
     });
 
     test('statistics end with the version', () => {
@@ -213,6 +216,19 @@ describe('a gateway of a cluster', () => {
       expect(controls()).toHaveLength(3);
       cluster.onSchedulerMessage(B, { kind: 'control-result', id: 1, error: undefined });
       cluster.onSchedulerMessage(B, { kind: 'control-result', id: 1, error: new ServingError('INTERNAL', 'late') });
+      await loaded;
+    });
+
+    test('is told again to the same owner in its next term, which knows nothing of the last', async () => {
+      publish(A, routing([]));
+      const loaded = cluster.control.load('m', {});
+      publish(A, routing([], { epoch: epoch(2, A) }));
+      publish(A, routing([], { epoch: epoch(2, A), generation: 2 }));
+      expect(controls()).toEqual([
+        [A, 1],
+        [A, 1],
+      ]);
+      cluster.onSchedulerMessage(A, { kind: 'control-result', id: 1, error: undefined });
       await loaded;
     });
 

@@ -27,6 +27,7 @@ export interface ClusterGatewayOptions {
   /** How long model control waits for a placement owner, milliseconds. */
   readonly ownerLimitMs: number;
   readonly tell: (scheduler: string, message: GatewayMessage) => void;
+  readonly onSchedulerDown?: () => void;
 }
 
 /** What was counted is told no more often. */
@@ -91,6 +92,7 @@ export class ClusterGateway implements GatewayLinkListener {
 
   onSchedulerDown(scheduler: string): void {
     this.#options.logger.warn({ scheduler }, 'scheduler gone');
+    this.#options.onSchedulerDown?.();
     this.owners.onSchedulerDown(scheduler);
     this.control.onSchedulerDown(scheduler);
     if (this.#placementOwner === scheduler) this.#placementOwner = undefined;
@@ -129,15 +131,16 @@ export class ClusterGateway implements GatewayLinkListener {
 
   #onRouting(scheduler: string, routing: Routing): void {
     const offered = this.catalog.offer(routing);
-    if (offered === 'old') return;
-    const { epoch, generation } = routing;
+    // Of an older one its publisher learns what holds instead: it gives way, or acquires above it.
+    const { epoch, generation } = this.catalog.routing ?? routing;
     this.#options.tell(scheduler, { kind: 'routed', epoch, generation });
+    if (offered === 'old') return;
     if (this.#placementOwner !== scheduler) {
       this.#placementOwner = scheduler;
       // Who is new passes on nothing that was told before.
       this.#tellCounters(this.#report.all());
     }
-    this.control.onOwner(scheduler);
+    this.control.onOwner(scheduler, epoch.number);
     if (offered === 'taken') this.#options.logger.debug({ epoch: epoch.number, generation, models: routing.models.length }, 'routing');
   }
 

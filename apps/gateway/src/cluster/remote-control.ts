@@ -12,8 +12,9 @@ interface Operation {
   readonly message: ControlMessage;
   readonly resolve: () => void;
   readonly reject: (error: ServingError) => void;
-  /** Whom it was told. */
+  /** Whom it was told, and in which term of office. */
   toldTo: string | undefined;
+  toldIn: number;
 }
 
 export interface RemoteControlOptions {
@@ -30,6 +31,7 @@ export class RemoteControl implements ModelControl {
   readonly #operations = new Map<number, Operation>();
   #lastId = 0;
   #owner: string | undefined;
+  #term = 0;
   #ownerless: Timer | undefined;
 
   constructor(options: RemoteControlOptions) {
@@ -48,9 +50,13 @@ export class RemoteControl implements ModelControl {
     return this.#ask({ kind: 'control', operation: 'unload', model, parameters: {}, unloadDependents });
   }
 
-  /** That scheduler published a routing which holds. What it has not heard yet, it hears now. */
-  onOwner(scheduler: string): void {
+  /**
+   * That scheduler published a routing which holds. What it has not heard yet, it hears now.
+   * @param term number of the routing's epoch: in a new term a scheduler has forgotten what it heard before
+   */
+  onOwner(scheduler: string, term = 0): void {
     this.#owner = scheduler;
+    this.#term = term;
     this.#ownerless?.cancel();
     this.#ownerless = undefined;
     for (const operation of this.#operations.values()) this.#tell(operation);
@@ -84,7 +90,7 @@ export class RemoteControl implements ModelControl {
   #ask(message: Omit<ControlMessage, 'id'>): Promise<void> {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId;
-      const operation: Operation = { message: { ...message, id }, resolve, reject, toldTo: undefined };
+      const operation: Operation = { message: { ...message, id }, resolve, reject, toldTo: undefined, toldIn: 0 };
       this.#operations.set(id, operation);
       if (this.#owner === undefined) this.#waitForOwner();
       else this.#tell(operation);
@@ -93,8 +99,9 @@ export class RemoteControl implements ModelControl {
 
   #tell(operation: Operation): void {
     const owner = this.#owner;
-    if (owner === undefined || operation.toldTo === owner) return;
+    if (owner === undefined || (operation.toldTo === owner && operation.toldIn === this.#term)) return;
     operation.toldTo = owner;
+    operation.toldIn = this.#term;
     this.#options.tell(owner, operation.message);
   }
 

@@ -76,6 +76,12 @@ export const clusterFlags = {
     '4096',
     'Bytes of input tensors up to which a request travels whole through Redis; above it workers fetch them from the gateway',
   ),
+  'model-upload-directory': optionalFlag(
+    CLUSTER_GROUP,
+    text('<directory>'),
+    'not set: loads that bring files are refused',
+    'Where schedulers keep the files of load requests; schedulers and workers see it under the same path, as the same user',
+  ),
   'heartbeat-ms': flag(
     CLUSTER_GROUP,
     integer('<ms>', 50, 60_000),
