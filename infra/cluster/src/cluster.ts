@@ -21,6 +21,8 @@ export interface ClusterOptions {
   readonly guard: OrphanGuard;
   /** How long the processes of one kind may take to drain. */
   readonly drainLimitUs: number;
+  /** While something does not serve yet, it is named this often. */
+  readonly remindEveryUs: number;
   readonly onLine: ProcessListener['onLine'];
   readonly say: (text: string) => void;
 }
@@ -74,7 +76,14 @@ export class Cluster {
     for (const { process } of this.#members) process.start();
     this.#spawned = true;
     this.#changed();
-    await Promise.all(this.#members.map((member) => this.#serves(member)));
+    const waiting = new Set(this.#members);
+    const remind = (): void => {
+      this.options.say(`still waiting for ${[...waiting].map(({ plan }) => plan.name).join(', ')}`);
+      timer = this.options.clock.setTimer(this.options.remindEveryUs, remind);
+    };
+    let timer = this.options.clock.setTimer(this.options.remindEveryUs, remind);
+    await Promise.all(this.#members.map((member) => this.#serves(member).then(() => waiting.delete(member))));
+    timer.cancel();
     this.#ready = true;
   }
 

@@ -53,6 +53,16 @@ describe('the start', () => {
     expect(launched.leftovers()).toEqual([]);
   });
 
+  test('what does not serve is named, and a signal still ends everything', async () => {
+    launched = new Launched(['--workers=1'], { FAKE_MUTE: 'worker' });
+    await until('it is named', () => launched.stderr.includes('cluster: still waiting for worker-1\n'));
+    const { pids } = launched;
+    launched.child.kill('SIGTERM');
+    expect(await launched.exited).toEqual({ code: 0, signal: null });
+    expect(launched.stdout).not.toContain('ready');
+    expect(pids.filter(isRunning)).toEqual([]);
+  });
+
   test('says what is wrong with the flags, all at once, and starts nothing', async () => {
     launched = new Launched(['--gateways=0', '--worker=3', '--http-timeout=soon', '--link-port=1']);
     expect((await launched.exited).code).toBe(1);

@@ -20,11 +20,20 @@ import { writeLine } from './write-line.js';
 const SECRET_BYTES = 32;
 /** On top of what the processes themselves allow for a drain. */
 const DRAIN_SLACK_MS = 5000;
+const REMIND_EVERY_MS = 10_000;
 
 const say = (text: string): void => writeLine('stderr', `cluster: ${text}`);
 
-/** @returns the exit code: 0 when everything that was accepted has been finished */
-export async function launch(argv: readonly string[], env: NodeJS.ProcessEnv, programs: Programs): Promise<number> {
+/**
+ * @param remindEveryMs how often to name what does not serve yet
+ * @returns the exit code: 0 when everything that was accepted has been finished
+ */
+export async function launch(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+  programs: Programs,
+  remindEveryMs: number = REMIND_EVERY_MS,
+): Promise<number> {
   const parsed = readArguments(argv, env);
   if (parsed.kind === 'help') {
     process.stdout.write(parsed.text);
@@ -36,7 +45,7 @@ export async function launch(argv: readonly string[], env: NodeJS.ProcessEnv, pr
   }
   const folder = mkdtempSync(join(tmpdir(), 'paceline-cluster-'));
   try {
-    return await run(parsed.launcher, env, programs, folder);
+    return await run(parsed.launcher, { env, programs, folder, remindEveryMs });
   } catch (error) {
     if (!(error instanceof LaunchError)) throw error;
     say(error.message);
@@ -46,7 +55,15 @@ export async function launch(argv: readonly string[], env: NodeJS.ProcessEnv, pr
   }
 }
 
-async function run(launcher: LauncherOptions, env: NodeJS.ProcessEnv, programs: Programs, folder: string): Promise<number> {
+interface Surroundings {
+  readonly env: NodeJS.ProcessEnv;
+  readonly programs: Programs;
+  /** For files of this run alone. */
+  readonly folder: string;
+  readonly remindEveryMs: number;
+}
+
+async function run(launcher: LauncherOptions, { env, programs, folder, remindEveryMs }: Surroundings): Promise<number> {
   const { options, ownRedis } = launcher;
   const stateFile = launcher.stateFile === undefined ? undefined : resolve(launcher.stateFile);
   if (stateFile !== undefined) checkFolder(stateFile);
@@ -65,6 +82,7 @@ async function run(launcher: LauncherOptions, env: NodeJS.ProcessEnv, programs: 
     stateFile,
     guard: new OrphanGuard(folder, stateFile),
     drainLimitUs: 1000 * (1000 * options.exitTimeoutSecs + options.drainDelayMs + options.lameDuckMs + DRAIN_SLACK_MS),
+    remindEveryUs: 1000 * remindEveryMs,
     onLine: (name, stream, line) => writeLine(stream, `${prefix(name)}${line}`),
     say,
   });
