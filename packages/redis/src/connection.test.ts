@@ -1,7 +1,7 @@
 // Against real servers: a connection comes back by itself, fails at once while it is down, and is never stuck.
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@paceline/clock';
-import { startRedis, TestAuthority, type RedisServer } from '@paceline/testkit';
+import { startRedis, startRedisCluster, startRedisSentinel, TestAuthority, type RedisServer } from '@paceline/testkit';
 import { connectRedis, type RedisConnection } from './connection.js';
 import type { RedisOptions } from './options.js';
 import { RedisScript } from './script.js';
@@ -152,8 +152,7 @@ describe('connectRedis', () => {
     const caFile = authority.certificate.certFile;
     const server = await start({ password: 'secret', tls: { ...(await authority.issue('redis')), caFile } });
     const bare = `rediss://127.0.0.1:${server.port}`;
-    const passwordFile = authority.write('password', 'secret\n');
-    const connection = connect({ urls: [bare], caFile, passwordFile });
+    const connection = connect({ urls: [bare], caFile, password: 'secret' });
     await connection.whenUp(LIMIT_MS);
     expect(await connection.command('PING')).toBe('PONG');
     const stranger = connect({ urls: [bare], caFile, password: 'wrong' });
@@ -161,6 +160,25 @@ describe('connectRedis', () => {
     await expect(stranger.command('PING')).rejects.toMatchObject({ reason: 'redis_denied' });
     await expect(connect({ urls: [server.url] }).whenUp(300)).rejects.toThrow('certificate');
   });
+
+  test('TLS reaches a master through its sentinel, and every node of a cluster', async () => {
+    const authority = await TestAuthority.create();
+    closers.push(() => authority.remove());
+    const caFile = authority.certificate.certFile;
+    const tls = { ...(await authority.issue('redis')), caFile };
+    const sentinel = await startRedisSentinel({ tls, password: 'secret' });
+    closers.push(() => sentinel.stop());
+    const master = connect({ mode: 'sentinel', urls: [sentinel.url], sentinelMaster: sentinel.masterName, caFile, password: 'secret' });
+    await master.whenUp(LIMIT_MS);
+    expect(await master.command('SET', 'k', 'v')).toBe('OK');
+    const cluster = await startRedisCluster({ tls });
+    closers.push(() => cluster.stop());
+    const nodes = connect({ mode: 'cluster', urls: cluster.urls.slice(0, 1), caFile });
+    await nodes.whenUp(LIMIT_MS);
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) expect(await nodes.command('SET', key, 'v')).toBe('OK');
+    const sizes = await Promise.all(cluster.masters.map((each) => each.command('DBSIZE')));
+    expect(sizes.every((size) => Number(size) > 0)).toBe(true);
+  }, 60_000);
 
   test('runs scripts that Redis has not, or has no more', async () => {
     const server = await start();
@@ -192,7 +210,7 @@ describe('connectRedis', () => {
     [{ urls: ['redis://a'], mode: 'sentinel' as const }, 'the name of the master'],
     [{ urls: ['redis://a/1'], mode: 'cluster' as const }, 'found "1" in cluster mode'],
     [{ urls: ['redis://a'], caFile: '/none' }, 'only with rediss://'],
-    [{ urls: ['redis://a'], passwordFile: '/none/such' }, 'the Redis password file cannot be read'],
+    [{ urls: ['rediss://a'], caFile: '/none/such' }, 'the CA file for Redis cannot be read'],
   ])('refuses %j', (options, message) => {
     expect(() => connect(options)).toThrow(message);
   });

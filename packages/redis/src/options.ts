@@ -18,8 +18,6 @@ export interface RedisOptions {
   readonly sentinelMaster?: string | undefined;
   /** Wins over the password of the URLs. */
   readonly password?: string | undefined;
-  /** Holds the password in its first line. */
-  readonly passwordFile?: string | undefined;
   /** PEM of the authorities that are trusted in place of the system's; needs `rediss://`. */
   readonly caFile?: string | undefined;
   /** How this connection is called in Redis' CLIENT LIST; no spaces. */
@@ -63,11 +61,8 @@ export function planClient(options: RedisOptions): ClientPlan {
   if (addresses.some(({ secure }) => secure !== first.secure)) throw invalid('the Redis URLs must be all redis:// or all rediss://');
   if (options.caFile !== undefined && !first.secure)
     throw invalid('a CA file for Redis is of use only with rediss:// URLs, found redis://');
-  const tls = first.secure ? { ...(options.caFile === undefined ? {} : { ca: readText(options.caFile, 'Redis CA') }) } : undefined;
-  const password =
-    options.password ??
-    (options.passwordFile === undefined ? undefined : (readText(options.passwordFile, 'Redis password').split(/\r?\n/)[0] ?? '')) ??
-    first.password;
+  const tls = first.secure ? { ...(options.caFile === undefined ? {} : { ca: readCa(options.caFile) }) } : undefined;
+  const password = options.password ?? first.password;
   const common: ClientOptions = {
     connectionName: options.name,
     ...(password === undefined ? {} : { password }),
@@ -148,17 +143,11 @@ function parseUrl(text: string, mode: RedisOptions['mode']): Address {
   };
 }
 
-function readText(path: string, what: string): string {
+function readCa(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new ServingError(
-      'INVALID_ARGUMENT',
-      `the ${what} file cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      {
-        reason: 'redis_options',
-      },
-    );
+    throw invalid(`the CA file for Redis cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 

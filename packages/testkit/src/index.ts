@@ -6,7 +6,7 @@ export {
   type RedisSentinelGroup,
   type StartRedisClusterOptions,
 } from './redis/groups.js';
-export { freePort, startRedis, type RedisServer, type StartRedisOptions } from './redis/server.js';
+export { freePort, startRedis, type RedisServer, type RedisTlsFiles, type StartRedisOptions } from './redis/server.js';
 export { writeFaultyHost, type HostFaults } from './hosts/faulty-host.js';
 export {
   ONNX_TYPES,

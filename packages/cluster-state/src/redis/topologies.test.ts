@@ -43,7 +43,7 @@ describe('behind a sentinel', () => {
   let connection: RedisConnection;
 
   beforeAll(async () => {
-    group = await startRedisSentinel('secret');
+    group = await startRedisSentinel({ password: 'secret' });
     connection = await connect({ mode: 'sentinel', urls: [group.url], sentinelMaster: group.masterName, password: 'secret' });
   }, TEST_MS);
 

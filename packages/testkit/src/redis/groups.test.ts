@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { startRedisCluster, startRedisSentinel } from './groups.js';
 
 test('a sentinel knows its master and replica', async () => {
-  const group = await startRedisSentinel('secret');
+  const group = await startRedisSentinel({ password: 'secret' });
   try {
     expect(await group.master.command('INFO', 'replication')).toContain('connected_slaves:1');
     await group.master.command('SET', 'k', 'v');

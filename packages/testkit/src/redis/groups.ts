@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { endProcess, freePort, spawnServer, startRedis, type RedisServer } from './server.js';
+import { endProcess, freePort, portSettings, spawnServer, startRedis, type RedisServer, type StartRedisOptions } from './server.js';
 
 export interface RedisSentinelGroup {
   /** Of the sentinel. */
@@ -35,9 +35,8 @@ const LOOK_EACH_MS = 20;
 const SLOTS = 16_384;
 const MASTERS = 3;
 
-/** A master, its replica and one sentinel, which fails over within about a second. @param password of both servers */
-export async function startRedisSentinel(password?: string): Promise<RedisSentinelGroup> {
-  const options = password === undefined ? {} : { password };
+/** A master, its replica and one sentinel, which fails over within about a second. The password is that of both servers. */
+export async function startRedisSentinel(options: Pick<StartRedisOptions, 'password' | 'tls'> = {}): Promise<RedisSentinelGroup> {
   const stops: (() => Promise<void>)[] = [];
   const stop = async (): Promise<void> => {
     for (const each of stops.splice(0).reverse()) await each();
@@ -51,19 +50,24 @@ export async function startRedisSentinel(password?: string): Promise<RedisSentin
     const folder = mkdtempSync(join(tmpdir(), 'paceline-sentinel-'));
     stops.push(() => Promise.resolve(rmSync(folder, { recursive: true, force: true })));
     const port = await freePort();
-    const sentinel = await startSentinel(folder, port, master.port, password);
+    const sentinel = await startSentinel(folder, port, master.port, options);
     stops.push(() => endProcess(sentinel));
-    return { url: `redis://127.0.0.1:${port}`, masterName: MASTER_NAME, master, replica, stop };
+    return { url: `${options.tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`, masterName: MASTER_NAME, master, replica, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-function startSentinel(folder: string, port: number, masterPort: number, password: string | undefined): Promise<ChildProcess> {
+function startSentinel(
+  folder: string,
+  port: number,
+  masterPort: number,
+  { password, tls }: Pick<StartRedisOptions, 'password' | 'tls'>,
+): Promise<ChildProcess> {
   const file = join(folder, 'sentinel.conf');
   const lines = [
-    `port ${port}`,
+    ...portSettings(port, tls).map((setting) => setting.join(' ')),
     'bind 127.0.0.1',
     `dir ${folder}`,
     `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 1`,
@@ -75,15 +79,14 @@ function startSentinel(folder: string, port: number, masterPort: number, passwor
   return spawnServer([file, '--sentinel'], /\+slave slave/);
 }
 
-export interface StartRedisClusterOptions {
+/** Password and files are those of all nodes. */
+export interface StartRedisClusterOptions extends Pick<StartRedisOptions, 'password' | 'tls'> {
   /** A replica for each master, which takes over within a few seconds. */
   readonly withReplicas?: boolean;
-  /** Of all nodes. */
-  readonly password?: string;
 }
 
 /** Three masters. */
-export async function startRedisCluster({ withReplicas = false, password }: StartRedisClusterOptions = {}): Promise<RedisClusterGroup> {
+export async function startRedisCluster({ withReplicas = false, ...options }: StartRedisClusterOptions = {}): Promise<RedisClusterGroup> {
   const nodes: RedisServer[] = [];
   const stop = async (): Promise<void> => {
     for (const node of nodes.splice(0)) await node.stop();
@@ -94,9 +97,10 @@ export async function startRedisCluster({ withReplicas = false, password }: Star
     for (let index = 0; index < count; index++) {
       const bus = await freePort();
       const args = ['--cluster-enabled', 'yes', '--cluster-port', `${bus}`, '--cluster-node-timeout', `${DOWN_AFTER_MS}`];
+      if (options.tls) args.push('--tls-cluster', 'yes');
       // The slots that are covered are served, whatever becomes of the others.
       args.push('--cluster-require-full-coverage', 'no', '--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0');
-      nodes.push(await startRedis(password === undefined ? { args } : { args, password }));
+      nodes.push(await startRedis({ ...options, args }));
       buses.push(bus);
     }
     const masters = nodes.slice(0, MASTERS);

@@ -18,8 +18,29 @@ export interface StartRedisOptions {
   /** Left out = a free port. */
   readonly port?: number;
   readonly password?: string;
-  /** Speaks TLS only, with these PEM files. */
-  readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile: string };
+  /** Speaks TLS only, also with its like. */
+  readonly tls?: RedisTlsFiles;
+}
+
+/** Paths of PEM files. */
+export interface RedisTlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile: string;
+}
+
+/** Settings of a server or sentinel that speaks TLS only, or plain text where there are no files. */
+export function portSettings(port: number, tls: RedisTlsFiles | undefined): readonly (readonly [name: string, value: string])[] {
+  if (!tls) return [['port', `${port}`]];
+  return [
+    ['port', '0'],
+    ['tls-port', `${port}`],
+    ['tls-cert-file', tls.certFile],
+    ['tls-key-file', tls.keyFile],
+    ['tls-ca-cert-file', tls.caFile],
+    ['tls-auth-clients', 'no'],
+    ['tls-replication', 'yes'],
+  ];
 }
 
 export interface RedisServer {
@@ -97,12 +118,9 @@ class ServerProcess implements RedisServer {
   async start(): Promise<void> {
     if (this.#child) return;
     const { tls, password, args = [] } = this.options;
-    const ports = tls
-      ? ['--port', '0', '--tls-port', `${this.port}`, '--tls-cert-file', tls.certFile, '--tls-key-file', tls.keyFile]
-      : ['--port', `${this.port}`];
-    if (tls) ports.push('--tls-ca-cert-file', tls.caFile, '--tls-auth-clients', 'no');
-    const secret = password === undefined ? [] : ['--requirepass', password, '--masterauth', password];
+    const ports = portSettings(this.port, tls).flatMap(([name, value]) => [`--${name}`, value]);
     const common = ['--bind', '127.0.0.1', '--dir', this.#dir, '--save', '', '--daemonize', 'no'];
+    const secret = password === undefined ? [] : ['--requirepass', password, '--masterauth', password];
     this.#child = await spawnServer([...ports, ...common, ...secret, ...args], /Ready to accept connections/);
     this.#pid = this.#child.pid ?? 0;
   }
