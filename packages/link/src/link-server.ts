@@ -48,7 +48,7 @@ export class LinkServer implements PeerListener {
     const { secret, tls } = this.options;
     requireSecret(secret, host);
     const accept = (socket: Socket): void => this.#accept(socket);
-    const server = tls
+    const server: Server = tls
       ? createTlsServer(
           { cert: tls.certificate, key: tls.key, ca: tls.ca, requestCert: tls.ca !== undefined, rejectUnauthorized: true },
           accept,

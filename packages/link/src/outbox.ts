@@ -8,6 +8,9 @@ import { CHUNK_BYTES, FrameType } from './frames.js';
 import type { FrameWriter } from './frame-writer.js';
 import { Fifo, OutgoingTransfer, type Outgoing } from './outgoing.js';
 
+/** Above the limit a sixteenth more is kept for messages this small, so that word of a refusal still finds room, bytes. */
+const SMALL_BYTES = 4096;
+
 export class Outbox {
   readonly #waiting = new Fifo<Outgoing>();
   readonly #sent = new Fifo<Outgoing>();
@@ -31,7 +34,8 @@ export class Outbox {
 
   /** @returns false when the limit is reached: the message has not been taken */
   add(message: Omit<Outgoing, 'number'>): boolean {
-    if (this.#bytes + message.bytes > this.limitBytes) return false;
+    const limitBytes = message.bytes <= SMALL_BYTES ? this.limitBytes * (17 / 16) : this.limitBytes;
+    if (this.#bytes + message.bytes > limitBytes) return false;
     this.#bytes += message.bytes;
     const { type, parts, bytes, reliable, lane, onRefused } = message;
     this.#waiting.push({ number: this.#nextNumber++, type, parts, bytes, reliable, lane, onRefused });
