@@ -39,7 +39,7 @@ export async function layOutFiles(
   checkSize(model, files, limits);
   for (const path of files.keys()) safeJoin('/', path, 'load parameter file:');
   const root = await makeFolder(model, parent);
-  const { remove } = uploadedBefore(root);
+  const uploaded = uploadedBefore(root);
   try {
     await mkdir(join(root, model), { mode: 0o700 });
     for (const [path, bytes] of files) {
@@ -48,10 +48,10 @@ export async function layOutFiles(
       await writeFile(target, bytes, { flag: 'wx', mode: 0o600 });
     }
   } catch (cause) {
-    await remove();
+    await uploaded.remove();
     throw notStored(model, cause);
   }
-  return { root, remove };
+  return uploaded;
 }
 
 /** What {@link layOutFiles} has made before. */

@@ -13,18 +13,19 @@ import {
   type PlacementWorker,
   type Unplaced,
 } from '@paceline/core';
-import { ServingError, toServingError } from '@paceline/protocol';
+import { ServingError } from '@paceline/protocol';
 import type { LoadReport, LoadSpec, ModelAnnouncement, RemoteWorker } from '@paceline/worker-rpc';
 import type { LoadHost } from '../load-host.js';
 import { describeWant, isTroubleOfWorker, LoadTarget, wantError } from './load-target.js';
 import { activeInstances, instanceNames } from './load-report.js';
 import type { FleetWorker, WorkerFleet } from './worker-fleet.js';
+import { WorkerRequests } from './worker-requests.js';
 
 export interface ClusterLoadsPorts {
   readonly clock: Clock;
   readonly fleet: WorkerFleet;
   /** The connection to that worker; undefined = there is none. */
-  worker(id: string): RemoteWorker | undefined;
+  readonly worker: (id: string) => RemoteWorker | undefined;
   /** Whether this process may still decide. */
   valid(): boolean;
   /** Memory of one instance as far as it can be told from the files, bytes; 0 = not known. */
@@ -45,14 +46,9 @@ export interface ClusterLoadsOptions {
 /** More workers than this are not put at risk by one load. */
 const MAX_LOST = 3;
 
-type Busy = 'loading' | 'activating' | 'retiring';
-
 export class ClusterLoads implements LoadHost {
   readonly #targets = new Map<string, LoadTarget>();
-  /** What is asked of workers now, by worker and load. */
-  readonly #busy = new Map<string, Busy>();
-  /** Settles when the worker has answered; by the same keys. */
-  readonly #answers = new Map<string, Promise<void>>();
+  readonly #requests: WorkerRequests;
   readonly #progress = new Map<string, string>();
   readonly #unsubscribe: () => void;
   #timer: Timer | undefined;
@@ -64,6 +60,7 @@ export class ClusterLoads implements LoadHost {
     private readonly ports: ClusterLoadsPorts,
     private readonly options: ClusterLoadsOptions,
   ) {
+    this.#requests = new WorkerRequests(ports.worker, () => this.#plan());
     const ignore = (): void => undefined;
     this.#unsubscribe = ports.fleet.subscribe({ onChange: () => this.#plan(), onInstance: ignore, onJoin: ignore });
   }
@@ -109,7 +106,7 @@ export class ClusterLoads implements LoadHost {
     if (target === undefined) return;
     target.active = true;
     this.#plan();
-    await Promise.all(this.#answersOf(key));
+    await this.#requests.answered(key);
   }
 
   async unload(model: string, version: string, generation: number): Promise<void> {
@@ -117,12 +114,12 @@ export class ClusterLoads implements LoadHost {
     this.#targets.delete(key);
     if (this.#closed) return;
     // What is being loaded has to come up before it can be retired.
-    await Promise.all(this.#answersOf(key));
+    await this.#requests.answered(key);
     for (const worker of this.ports.fleet.workers.values()) {
       const state = worker.loads.get(key)?.state;
       if (state === 'loaded' || state === 'active') this.#retire({ kind: 'retire', worker: worker.id, model, version, generation });
     }
-    await Promise.all(this.#answersOf(key));
+    await this.#requests.answered(key);
   }
 
   /** The generation of an equal load that workers have already: the one that most of them serve, then the newest. */
@@ -132,7 +129,7 @@ export class ClusterLoads implements LoadHost {
       for (const load of loads.values()) {
         const { spec, state } = load;
         const equal = spec.model === model && spec.version === version && load.fingerprint === fingerprint;
-        if (!equal || draining || state === 'retiring' || this.#busy.get(at(id, loadKey(spec))) === 'retiring') continue;
+        if (!equal || draining || state === 'retiring' || this.#requests.of(id, loadKey(spec)) === 'retiring') continue;
         if (this.#targets.has(loadKey(spec))) continue;
         votes.set(spec.generation, (votes.get(spec.generation) ?? 0) + (state === 'active' ? 1000 : 1));
       }
@@ -171,7 +168,7 @@ export class ClusterLoads implements LoadHost {
     const placed = new Map<string, PlacedLoad>();
     for (const [key, load] of loads) placed.set(key, this.#loadToPlan(id, key, load));
     for (const [key, target] of this.#targets) {
-      if (placed.has(key) || this.#busy.get(at(id, key)) !== 'loading') continue;
+      if (placed.has(key) || this.#requests.of(id, key) !== 'loading') continue;
       const { model, version, generation, needs } = target.toPlan(0);
       placed.set(key, { model, version, generation, state: 'loading', kind: needs.kind, memoryBytes: needs.memoryBytes });
     }
@@ -184,7 +181,7 @@ export class ClusterLoads implements LoadHost {
     // Another owner has given that number to another load: it has to go first.
     const foreign = target !== undefined && target.fingerprint !== fingerprint;
     if (foreign && state !== 'retiring') this.#retire({ kind: 'retire', worker, model, version, generation });
-    const busy = this.#busy.get(at(worker, key));
+    const busy = this.#requests.of(worker, key);
     const estimate = target?.toPlan(0).needs ?? needsOf(config, 0);
     const seen = foreign ? 'retiring' : busy === 'activating' ? 'active' : (busy ?? state);
     return { model, version, generation, state: seen, kind: estimate.kind, memoryBytes: memoryBytes || estimate.memoryBytes };
@@ -209,7 +206,7 @@ export class ClusterLoads implements LoadHost {
       this.ports.fleet.noteState(worker, { spec: announced, fingerprint, instances, ready: instances, state: 'loaded', memoryBytes: 0 });
     };
     const failed = (error: ServingError): void => this.#loadFailed(worker, target, error);
-    this.#ask(worker, loadKey(spec), 'loading', (remote) => remote.load(spec, fingerprint).then(loaded), failed);
+    this.#requests.ask(worker, loadKey(spec), 'loading', (remote) => remote.load(spec, fingerprint).then(loaded), failed);
   }
 
   #loadFailed(worker: string, target: LoadTarget, error: ServingError): void {
@@ -232,32 +229,13 @@ export class ClusterLoads implements LoadHost {
       // The worker has lost the load without a word: it is loaded there again.
       if (error.reason === 'unknown_load') this.ports.fleet.onModelGone(worker, model, version, generation);
     };
-    this.#ask(worker, key, 'activating', (remote) => remote.activate(model, version, generation).then(activated), failed);
+    this.#requests.ask(worker, key, 'activating', (remote) => remote.activate(model, version, generation).then(activated), failed);
   }
 
   #retire({ worker, model, version, generation }: PlacementAction): void {
     const gone = (): void => this.ports.fleet.onModelGone(worker, model, version, generation);
     const key = loadKey({ model, version, generation });
-    this.#ask(worker, key, 'retiring', (remote) => remote.retire(model, version, generation).then(gone), gone);
-  }
-
-  #ask(worker: string, key: string, what: Busy, ask: (remote: RemoteWorker) => Promise<void>, failed: (error: ServingError) => void): void {
-    const remote = this.ports.worker(worker);
-    const asked = at(worker, key);
-    if (remote === undefined || this.#busy.has(asked)) return;
-    this.#busy.set(asked, what);
-    const answer = ask(remote)
-      .catch((thrown: unknown) => failed(toServingError(thrown)))
-      .then(() => {
-        this.#busy.delete(asked);
-        this.#answers.delete(asked);
-        this.#plan();
-      });
-    this.#answers.set(asked, answer);
-  }
-
-  #answersOf(key: string): Promise<void>[] {
-    return [...this.#answers].filter(([asked]) => asked.endsWith(` ${key}`)).map(([, answer]) => answer);
+    this.#requests.ask(worker, key, 'retiring', (remote) => remote.retire(model, version, generation).then(gone), gone);
   }
 
   /** Ends the load that waits for this target, or says how far it is. */
@@ -265,7 +243,7 @@ export class ClusterLoads implements LoadHost {
     const { pending, spec } = target;
     if (pending === undefined) return;
     const key = loadKey(spec);
-    const loading = [...this.#busy].filter(([asked, what]) => what === 'loading' && asked.endsWith(` ${key}`)).length;
+    const loading = this.#requests.loading(key);
     const up = [...this.ports.fleet.workers.values()].filter(({ draining, loads }) => {
       const state = loads.get(key)?.state;
       return !draining && (state === 'loaded' || state === 'active');
@@ -319,5 +297,3 @@ export class ClusterLoads implements LoadHost {
     };
   }
 }
-
-const at = (worker: string, key: string): string => `${worker} ${key}`;

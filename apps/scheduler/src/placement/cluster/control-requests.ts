@@ -86,7 +86,7 @@ export class ControlRequests {
 
   #of(gateway: string): Map<number, Request> {
     let requests = this.#requests.get(gateway);
-    if (requests === undefined) this.#requests.set(gateway, (requests = new Map()));
+    if (requests === undefined) this.#requests.set(gateway, (requests = new Map<number, Request>()));
     return requests;
   }
 

@@ -6,7 +6,6 @@
  */
 import { stat } from 'node:fs/promises';
 import type { Timer } from '@paceline/clock';
-import { assignPartitions, needsOf, versionKey } from '@paceline/core';
 import { isCurrentEpoch, ServingError, toServingError, type Epoch, type GatewayMessage, type Member } from '@paceline/protocol';
 import type { LoadSpec } from '@paceline/worker-rpc';
 import { readLoadRequest } from '../load-request.js';
@@ -14,16 +13,17 @@ import { ModelManager, type StartupModel } from '../model-manager.js';
 import { layOutFiles, UPLOAD_LIMITS } from '../uploaded-files.js';
 import { ClusterLoads } from './cluster-loads.js';
 import { ControlRequests, type ControlMessage } from './control-requests.js';
+import { CounterRelay } from './counter-relay.js';
 import type { DesiredModels } from './desired-models.js';
 import { isWantOfWorker } from './load-target.js';
 import type { PlacementOptions, PlacementPorts } from './placement-ports.js';
-import { RoutingPublisher, type RoutingContent } from './routing-publisher.js';
+import { RoutingContents } from './routing-content.js';
+import { RoutingPublisher } from './routing-publisher.js';
 import { mergeStartup, rebuildDesired, requestOf } from './startup-models.js';
+import { Takeover } from './takeover.js';
 import type { WorkerFleet } from './worker-fleet.js';
 
 const RETRY_US = 1_000_000;
-/** Beats that a new owner waits for: what the first one names may have been connected to since the second. */
-const BEATS = 2;
 
 export interface TermPorts extends PlacementPorts {
   readonly fleet: WorkerFleet;
@@ -38,14 +38,11 @@ export class PlacementTerm {
   readonly #publisher: RoutingPublisher;
   readonly #control: ControlRequests;
   readonly #unsubscribe: () => void;
-  readonly #timers = new Set<Timer>();
+  readonly #takeover: Takeover;
+  readonly #counters: CounterRelay;
   /** Models that did not come up for want of a worker, with the request that asked for them. */
   readonly #wanting = new Map<string, DesiredRequest>();
-  #partitions: ReadonlyMap<string, number> = new Map();
-  #beats = 0;
-  #members: readonly Member[] = [];
-  #settle: (() => void) | undefined;
-  #wake: (() => void) | undefined;
+  #retry: { readonly timer: Timer; readonly wake: () => void } | undefined;
   #generation = 0;
   #ended = false;
 
@@ -83,12 +80,15 @@ export class PlacementTerm {
         onPollFailure: (error) => logger.error({ err: error }, 'model repository not polled; what is loaded stays'),
       },
     );
+    this.#takeover = new Takeover(fleet, clock, 1000 * (options.settleMs ?? 3000));
+    this.#counters = new CounterRelay(links);
+    const contents = new RoutingContents(this.manager, fleet, options.partitions);
     this.#publisher = new RoutingPublisher({
       clock,
       links,
       epoch: term.epoch,
       valid,
-      content: () => this.#content(),
+      content: () => contents.now(),
       onSilent: (gateway) => logger.warn({ gateway }, 'gateway did not acknowledge a routing in time'),
     });
     this.#control = new ControlRequests({
@@ -113,7 +113,7 @@ export class PlacementTerm {
 
   /** Takes over. Resolves when the start-up is complete or the term has ended; never rejects. */
   async run(): Promise<void> {
-    await this.#settled();
+    await this.#takeover.known;
     const { fleet, logger } = this.ports;
     const active = [...fleet.workers.values()].some(({ loads }) => [...loads.values()].some(({ state }) => state === 'active'));
     // Nobody has a routing that this one would spoil.
@@ -141,9 +141,9 @@ export class PlacementTerm {
     if (this.#ended) return;
     this.#ended = true;
     this.#unsubscribe();
-    for (const timer of this.#timers) timer.cancel();
-    this.#settle?.();
-    this.#wake?.();
+    this.#takeover.end();
+    this.#retry?.timer.cancel();
+    this.#retry?.wake();
     this.manager.abandon();
     this.#loads.close();
     this.#publisher.close();
@@ -152,23 +152,24 @@ export class PlacementTerm {
 
   /** The cluster as a beat of this process has seen it. */
   onBeat(members: readonly Member[]): void {
-    this.#beats += 1;
-    this.#members = members;
-    this.#checkSettled();
+    this.#takeover.onBeat(members);
   }
 
   onGatewayUp(gateway: string): void {
     this.#publisher.onGatewayUp(gateway);
+    this.#counters.onGatewayUp(gateway);
   }
 
   onGatewayDown(gateway: string): void {
     this.#publisher.onGatewayDown(gateway);
+    this.#counters.onGatewayDown(gateway);
     this.#control.onGatewayDown(gateway);
   }
 
   /** @returns an epoch that a gateway knows and that this term does not reach; the term cannot go on then */
   onGatewayMessage(gateway: string, message: GatewayMessage): Epoch | undefined {
     if (message.kind === 'control') this.#control.onControl(gateway, message);
+    if (message.kind === 'statistics') this.#counters.onStatistics(gateway, message.versions);
     if (message.kind !== 'routed') return undefined;
     const { epoch } = this.term;
     if (message.epoch.number === epoch.number && message.epoch.owner === epoch.owner) {
@@ -176,25 +177,6 @@ export class PlacementTerm {
       return undefined;
     }
     return isCurrentEpoch(epoch, message.epoch) ? undefined : message.epoch;
-  }
-
-  /** Resolves when the workers that are members have said what they have, and membership was read twice. */
-  #settled(): Promise<void> {
-    return new Promise<void>((resolve) => {
-      const timer = this.#after(1000 * (this.options.settleMs ?? 3000), () => this.#settle?.());
-      this.#settle = () => {
-        timer.cancel();
-        this.#settle = undefined;
-        resolve();
-      };
-      this.#checkSettled();
-    });
-  }
-
-  #checkSettled(): void {
-    if (this.#beats < BEATS) return;
-    const silent = this.#members.some(({ role, id }) => role === 'worker' && !this.ports.fleet.workers.has(id));
-    if (!silent) this.#settle?.();
   }
 
   async #startup(names: readonly string[]): Promise<readonly StartupModel[]> {
@@ -212,41 +194,9 @@ export class PlacementTerm {
     return models;
   }
 
-  /** What is to be published now. */
-  #content(): RoutingContent {
-    const { fleet } = this.ports;
-    const models = this.manager.serving().map(({ served, generation }) => {
-      const workers = fleet.serving(served.name, served.version, generation);
-      return { model: served, generation, workers, healthy: workers.length > 0 };
-    });
-    const members = models.map(({ model: { name, version, config }, workers }) => {
-      const { kind, devices } = needsOf(config, 0);
-      const used = workers.flatMap((id) => {
-        const own =
-          fleet.workers
-            .get(id)
-            ?.devices.filter((device) => device.kind === 'gpu')
-            .map((device) => device.id) ?? [];
-        return (devices.length > 0 ? devices : own).map((gpu) => `${id}/${gpu}`);
-      });
-      return { model: name, version, gpus: kind === 'gpu' ? used : [] };
-    });
-    const partitions = assignPartitions(members, this.options.partitions, this.#partitions);
-    this.#partitions = partitions;
-    return {
-      models: models.map(({ model, generation, healthy }) => {
-        const partition = partitions.get(versionKey({ model: model.name, version: model.version })) ?? 0;
-        return { model, generation, partition, healthy };
-      }),
-      index: this.manager.index(false),
-      started: this.manager.started,
-      allReady: this.manager.allReady() && models.every(({ healthy }) => healthy),
-    };
-  }
-
   #changed(): void {
     this.#publisher.changed();
-    this.#checkSettled();
+    this.#takeover.check();
   }
 
   async #perform({ operation, model, parameters, unloadDependents }: ControlMessage): Promise<void> {
@@ -298,19 +248,9 @@ export class PlacementTerm {
   }
 
   #pause(us: number): Promise<void> {
-    return new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      this.#after(us, resolve);
-    });
-  }
-
-  #after(us: number, act: () => void): Timer {
-    const timer = this.ports.clock.setTimer(us, () => {
-      this.#timers.delete(timer);
-      act();
-    });
-    this.#timers.add(timer);
-    return timer;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#retry = { timer: this.ports.clock.setTimer(us, resolve), wake: resolve };
+    return promise;
   }
 }
 

@@ -6,13 +6,12 @@
 import type { Clock, Timer } from '@paceline/clock';
 import type { Epoch, Routing } from '@paceline/protocol';
 import type { SchedulerLinks } from '@paceline/streams';
+import { isSameContent, type RoutingContent } from './routing-content.js';
 
 /** Changes that come closer together than this go out as one. */
 const PUBLISH_INTERVAL_US = 50_000;
 /** A gateway that does not answer for this long goes by an old routing at its own risk: its requests are refused then. */
 const ACK_LIMIT_US = 5_000_000;
-
-export type RoutingContent = Omit<Routing, 'epoch' | 'generation'>;
 
 export interface RoutingPublisherPorts {
   readonly clock: Clock;
@@ -119,7 +118,7 @@ export class RoutingPublisher {
     if (this.#closed || !this.ports.valid()) return;
     this.#dirty = false;
     const content = this.ports.content();
-    if (this.#routing !== undefined && isSame(content, this.#routing)) return;
+    if (this.#routing !== undefined && isSameContent(content, this.#routing)) return;
     this.#lastUs = this.ports.clock.nowUs();
     this.#routing = { ...content, epoch: this.ports.epoch, generation: (this.#routing?.generation ?? 0) + 1 };
     for (const gateway of this.ports.links.gateways) this.ports.links.tell(gateway, { kind: 'routing', routing: this.#routing });
@@ -134,19 +133,4 @@ export class RoutingPublisher {
     this.#waiting.delete(waiting);
     waiting.resolve();
   }
-}
-
-/** Served models are immutable, so that identity tells whether one has changed. */
-function isSame(a: RoutingContent, b: RoutingContent): boolean {
-  if (a.started !== b.started || a.allReady !== b.allReady || a.models.length !== b.models.length) return false;
-  const models = a.models.every((model, i) => {
-    const other = b.models[i];
-    return (
-      model.model === other?.model &&
-      model.generation === other.generation &&
-      model.partition === other.partition &&
-      model.healthy === other.healthy
-    );
-  });
-  return models && JSON.stringify(a.index) === JSON.stringify(b.index);
 }
