@@ -180,6 +180,14 @@ describe('connectRedis', () => {
     expect(sizes.every((size) => Number(size) > 0)).toBe(true);
   }, 60_000);
 
+  test('says why no node of a cluster will do', async () => {
+    const server = await start({ password: 'secret' });
+    const nodes = (password: string): RedisConnection =>
+      connect({ mode: 'cluster', urls: [`redis://:${password}@127.0.0.1:${server.port}`] });
+    await expect(nodes('secret').whenUp(300)).rejects.toThrow('cluster support disabled');
+    await expect(nodes('wrong').whenUp(300)).rejects.toThrow('WRONGPASS');
+  });
+
   test('runs scripts that Redis has not, or has no more', async () => {
     const server = await start();
     const connection = await join(server);

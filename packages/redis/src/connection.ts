@@ -56,7 +56,8 @@ class Connection implements RedisConnection {
     this.spansSlots = plan.kind === 'single';
     const client = plan.kind === 'single' ? new Redis(plan.options) : new Cluster([...plan.nodes], plan.options);
     this.#client = client;
-    const noteError = (error: Error): void => void (this.#lastError = error);
+    // That no node of a cluster helped says less than why the last one did not.
+    const noteError = (error: Error & { readonly lastNodeError?: Error }): void => void (this.#lastError = error.lastNodeError ?? error);
     client.on('error', noteError);
     client.on('node error', noteError);
     client.on('ready', () => this.#change(true));
