@@ -16,6 +16,8 @@ export interface JoinOptions {
   readonly self: Pick<Member, 'role' | 'id'>;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** See {@link MembershipBeatOptions.lifetimeMs}. */
+  readonly lifetimeMs?: number;
 }
 
 export interface JoinedCluster {
@@ -35,7 +37,7 @@ export interface JoinedCluster {
 const CONNECT_LIMIT_MS = 15_000;
 
 /** @throws StartError when Redis cannot be reached, or a setting is wrong */
-export async function joinCluster(options: ClusterOptions, { self, clock, logger }: JoinOptions): Promise<JoinedCluster> {
+export async function joinCluster(options: ClusterOptions, { self, clock, logger, lifetimeMs }: JoinOptions): Promise<JoinedCluster> {
   const { passwordFile, ...redisOptions } = options.redis;
   const password = passwordFile === undefined ? undefined : readFirstLine('--redis-password-file', passwordFile);
   const redis = stating('--redis-url', () => connectRedis({ ...redisOptions, password, name: `paceline-${self.role}-${self.id}` }));
@@ -57,6 +59,7 @@ export async function joinCluster(options: ClusterOptions, { self, clock, logger
           membership: new RedisMembership(redis, keys, clock),
           clock,
           intervalMs: options.heartbeatMs,
+          ...(lifetimeMs !== undefined && { lifetimeMs }),
           onMembers,
           onFailure: (error) => {
             if (error) logger.error({ err: error }, 'heartbeats fail: the members known last are taken to be there');

@@ -11,6 +11,8 @@ export interface MembershipBeatOptions {
   readonly clock: Clock;
   /** Milliseconds between two beats. */
   readonly intervalMs: number;
+  /** How long this process counts as there after a beat; default 4 intervals. */
+  readonly lifetimeMs?: number;
   /** Called at the first answer and whenever it has changed. This process is among them. */
   readonly onMembers: (members: readonly Member[]) => void;
   /** Called when beats begin to fail, and with undefined when they succeed again. */
@@ -37,7 +39,7 @@ export class MembershipBeat {
   constructor(self: Member, options: MembershipBeatOptions) {
     this.#self = self;
     this.#options = options;
-    this.#ttlMs = BEATS_PER_LIFETIME * options.intervalMs;
+    this.#ttlMs = options.lifetimeMs ?? BEATS_PER_LIFETIME * options.intervalMs;
   }
 
   get members(): readonly Member[] {
