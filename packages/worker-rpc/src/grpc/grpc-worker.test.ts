@@ -15,7 +15,7 @@ jest.setTimeout(20_000);
 const SECRET = new TextEncoder().encode('of this cluster');
 const clock = systemClock;
 
-async function listen(served: FakeWorker, { secret = SECRET as Uint8Array | undefined, worker = CONTRACT_WORKER } = {}) {
+async function listen(served: FakeWorker, { secret = SECRET, worker = CONTRACT_WORKER } = {}) {
   const server = new Server(channelOptions);
   const connections = new Set<ServedConnection>();
   const ended: string[] = [];

@@ -185,7 +185,8 @@ export function describeRemoteWorker(name: string, open: (served: FakeWorker) =>
       await both;
       const inputs = served.batches.map((b) => b.batch.members.map((m) => m.inputs.map((i) => [...i.data])));
       expect(inputs).toEqual([[[[1, 2, 3, 4]], [[]]], [[[1, 2, 3, 4]], [[]]]]); // prettier-ignore
-      const plain = (b: FencedBatch) => JSON.parse(JSON.stringify(b, (key, value) => (key === 'data' ? undefined : value)));
+      const plain = (sent: FencedBatch): unknown =>
+        JSON.parse(JSON.stringify(sent, (key, value: unknown) => (key === 'data' ? undefined : value)));
       expect(served.batches.map(plain)).toEqual([batch(1), { ...batch(2), batch: { ...batch(2).batch, quarantine: true } }].map(plain));
       served.start();
       served.end('ok');
