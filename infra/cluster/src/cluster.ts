@@ -140,7 +140,7 @@ export class Cluster {
     const how = error ? `could not be started: ${error.message}` : signal ? `was ended by ${signal}` : `ended with exit code ${code}`;
     this.#changed();
     // Before everything runs, one that gives up will do so again: flags, ports or models are not as they should be.
-    if (!this.#ready && signal === null) this.#giveUp(`${name} ${how}`);
+    if (!this.#ready && signal === null && code !== 0) this.#giveUp(`${name} ${how}`);
     else this.options.say(`${name} ${how} and is started again`);
   }
 

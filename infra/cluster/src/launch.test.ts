@@ -118,6 +118,15 @@ describe('a process that dies', () => {
     expect(answer).toBe('$-1\r\n');
   });
 
+  test('one that was told to end, even before everything runs, is started again', async () => {
+    launched = new Launched(['--gateways=1', '--schedulers=1', '--workers=1'], { FAKE_MUTE: 'gateway' });
+    await until('the worker runs', () => launched.leftovers().includes('state.json') && launched.events().some((e) => e.role === 'worker'));
+    const { pid } = launched.state.workers[0]!;
+    process.kill(pid, 'SIGTERM');
+    await until('it has another id', () => launched.state.workers[0]!.pid !== pid);
+    expect(launched.stderr).toContain('worker-1 ended with exit code 0 and is started again');
+  });
+
   test('again and again', async () => {
     launched = await new Launched(['--workers=1']).ready();
     for (let i = 0; i < 2; i++) {

@@ -1,6 +1,6 @@
 /** A launcher started by a test: its output, its state file, what its programs noted, and no process left when it is over. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -46,11 +46,15 @@ export class Launched {
 
   /** `role event`, in the order in which they were noted. */
   events(): { readonly role: string; readonly pid: number; readonly event: string }[] {
-    const lines = readFileSync(join(this.folder, 'events'), 'utf8').trim().split('\n');
-    return lines.map((line) => {
-      const [, role = '', pid = '', event = ''] = /^(\S+) (\d+) (.*)$/.exec(line) ?? [];
-      return { role, pid: Number(pid), event };
-    });
+    const file = join(this.folder, 'events');
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => {
+        const [, role = '', pid = '', event = ''] = /^(\S+) (\d+) (.*)$/.exec(line) ?? [];
+        return { role, pid: Number(pid), event };
+      });
   }
 
   /** What the launcher left in its folder for temporary files. */
