@@ -17,6 +17,8 @@ export class FakeGateway {
   /** False: it goes by a routing and does not say so. */
   acknowledges = true;
   readonly progress: string[] = [];
+  /** What it heard of others, `process model/version successes`. */
+  readonly counted: string[] = [];
   readonly results = new Map<number, ServingError | undefined>();
 
   constructor(readonly id: string) {}
@@ -25,6 +27,10 @@ export class FakeGateway {
   onMessage(message: SchedulerMessage): GatewayMessage | undefined {
     if (message.kind === 'control-progress') this.progress.push(message.text);
     if (message.kind === 'control-result') this.results.set(message.id, message.error);
+    if (message.kind === 'statistics') {
+      for (const { model, version, success } of message.versions)
+        this.counted.push(`${message.process} ${model}/${version} ${success.count}`);
+    }
     if (message.kind !== 'routing') return undefined;
     const known = this.routing?.epoch;
     const { epoch } = message.routing;
@@ -182,6 +188,15 @@ export class ClusterFixture {
       this.clock.advance(BEAT_US);
       const members = [...this.workers.keys()].map((id): Member => ({ role: 'worker', id, address: id, draining: false }));
       for (const scheduler of this.schedulers.values()) scheduler.beat(members);
+      await settle();
+    }
+  }
+
+  /** What takes real time happens, while the clock stands still. */
+  async until(condition: () => boolean): Promise<void> {
+    const endMs = performance.now() + 5000;
+    while (!condition()) {
+      if (performance.now() > endMs) throw new Error('the condition did not come true within 5 s');
       await settle();
     }
   }
