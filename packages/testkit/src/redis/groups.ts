@@ -28,14 +28,14 @@ export interface RedisClusterGroup {
 }
 
 const MASTER_NAME = 'test-master';
-/** After so long a silence a server counts as dead. */
-const DOWN_AFTER_MS = 700;
+/** After so long a silence a server counts as dead: not so short that a busy machine looks like it. */
+const DOWN_AFTER_MS = 1200;
 const READY_LIMIT_MS = 20_000;
 const LOOK_EACH_MS = 20;
 const SLOTS = 16_384;
 const MASTERS = 3;
 
-/** A master, its replica and one sentinel, which fails over within about a second. The password is that of both servers. */
+/** A master, its replica and one sentinel, which fails over within about two seconds. The password is that of both servers. */
 export async function startRedisSentinel(options: Pick<StartRedisOptions, 'password' | 'tls'> = {}): Promise<RedisSentinelGroup> {
   const stops: (() => Promise<void>)[] = [];
   const stop = async (): Promise<void> => {
