@@ -2,13 +2,13 @@
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { expect, jest, test } from '@jest/globals';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { systemClock } from '@paceline/clock';
-import { randomId } from '@paceline/link';
+import { Handshake, randomId } from '@paceline/link';
 import { CONTRACT_WORKER, describeRemoteWorker, FakeWorker, RemoteRecorder } from '../testing/index.js';
 import { connectGrpcWorker, type GrpcWorkerOptions } from './client.js';
 import { serveScheduler, type ServedConnection } from './server.js';
-import { channelOptions, CONNECT_METHOD, workerService } from './service.js';
+import { channelOptions, CONNECT_METHOD, CONNECT_PATH, STREAM_PROTOCOL, workerService } from './service.js';
 
 jest.setTimeout(20_000);
 
@@ -141,5 +141,31 @@ test('a half-open connection is noticed by both sides within three seconds, and 
   expect(served.sessions.size).toBe(1);
   await remote.close();
   proxy.close();
+  server.close();
+});
+
+test('bytes that nobody of this build would send end their own connection, with the reason, and nothing else', async () => {
+  const served = new FakeWorker(CONTRACT_WORKER);
+  const server = await listen(served);
+  const told = new RemoteRecorder();
+  const healthy = connector(randomId())(CONTRACT_WORKER, server.address, told);
+  await told.next('up');
+  const same = (bytes: Buffer): Buffer => bytes;
+  const client = new Client(server.address, credentials.createInsecure());
+  const call = client.makeBidiStreamRequest<Buffer, Buffer>(CONNECT_PATH, same, same);
+  const self = { role: 'scheduler', id: randomId(), session: randomId() } as const;
+  const handshake = new Handshake({ side: 'dialer', protocol: STREAM_PROTOCOL, secret: SECRET, self });
+  call.write(Buffer.from(handshake.start()!));
+  call.on('data', (message: Buffer) => {
+    if (handshake.peer) return;
+    const answer = handshake.receive(message);
+    call.write(answer ? Buffer.from(answer) : Buffer.of(6, 255, 255));
+  });
+  const [error] = (await once(call, 'error')) as [Error];
+  expect(error.message).toMatch(/a message that cannot be read: .* \(at byte \d+\)/);
+  expect(served.sessions.size).toBe(1);
+  expect(await healthy.claim(1, { number: 1, owner: 'a' })).toEqual({ ok: true, running: [] });
+  client.close();
+  await healthy.close();
   server.close();
 });
