@@ -40,6 +40,8 @@ export interface LinkPeer {
   send(kind: number, parts: readonly Uint8Array[], bytes: number, options?: SendOptions): boolean;
   /** Resolves when every reliable message sent so far has arrived, true, or the limit is over, false. */
   flush(limitMs: number): Promise<boolean>;
+  /** Gives up whatever was to be sent and has not arrived; what has arrived here stays known. */
+  forget(): void;
 }
 
 export interface PeerListener {
@@ -140,7 +142,6 @@ export class PeerState implements LinkPeer, ConnectionListener, TransferSink {
     this.forget();
   }
 
-  /** Gives up whatever was to be sent; what has arrived stays known. */
   forget(): void {
     this.#outbox.clear();
   }

@@ -1,7 +1,8 @@
 /**
  * The listening end: takes connections, lets those in that prove themselves, and joins each to the session that it
- * continues. Strangers are bounded in number, bytes and time. What arrived from a session stays known for some time after
- * it went down, so that nothing is delivered twice when it comes back; what was to be sent to it is given up.
+ * continues. Strangers are bounded in number, bytes and time. What is to be sent to a session is kept for some seconds
+ * after it went down, since the other side may not have noticed; what arrived from it stays known for much longer, so that
+ * nothing is delivered twice when it comes back.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -16,13 +17,16 @@ import { OUTBOX_LIMIT_BYTES, RECONNECT_GRACE_MS, type LinkListener, type LinkOpt
 
 /** Connections that have not proved themselves, at most. */
 const STRANGERS_MAX = 64;
+/** Whoever is down for longer has given up waiting for what is kept here. */
+const KEEP_MS = 10_000;
 /** Sessions that are down and remembered, at most. */
 const REMEMBERED_MAX = 1024;
 
 interface Session {
   readonly peer: PeerState;
   up: boolean;
-  grace: Timer | undefined;
+  /** While it is cut: until it is down, then until what is kept for it is given up. */
+  timer: Timer | undefined;
 }
 
 export class LinkServer implements PeerListener {
@@ -74,7 +78,7 @@ export class LinkServer implements PeerListener {
     const closed = new Promise<void>((resolve) => (server?.listening ? server.close(() => resolve()) : resolve()));
     for (const stranger of this.#strangers) stranger.cut('closing');
     for (const session of this.#sessions.values()) {
-      session.grace?.cancel();
+      session.timer?.cancel();
       session.peer.leave();
     }
     this.#sessions.clear();
@@ -84,8 +88,8 @@ export class LinkServer implements PeerListener {
   onReady(peer: PeerState): void {
     const session = this.#sessions.get(peer.identity.session);
     if (!session) return;
-    session.grace?.cancel();
-    session.grace = undefined;
+    session.timer?.cancel();
+    session.timer = undefined;
     if (session.up) return;
     session.up = true;
     this.listener.onUp(peer);
@@ -94,16 +98,15 @@ export class LinkServer implements PeerListener {
   onCut(peer: PeerState, reason: string): void {
     const session = this.#sessions.get(peer.identity.session);
     if (!session?.up || this.#closing) return;
-    session.grace?.cancel();
+    session.timer?.cancel();
     const graceMs = this.options.reconnectGraceMs ?? RECONNECT_GRACE_MS;
-    session.grace = this.options.clock.setTimer(graceMs * 1000, () => this.#down(session, reason));
+    session.timer = this.options.clock.setTimer(graceMs * 1000, () => this.#down(session, reason));
     this.#problem(`connection to ${name(peer.identity)} cut: ${reason}`);
   }
 
   onBye(peer: PeerState): void {
     const session = this.#sessions.get(peer.identity.session);
-    if (session) this.#down(session, 'it has left');
-    this.#sessions.delete(peer.identity.session);
+    if (session) this.#end(session, 'it has left');
   }
 
   onMessage(peer: PeerState, kind: number, body: Buffer): void {
@@ -146,7 +149,7 @@ export class LinkServer implements PeerListener {
     if (!session) {
       const { clock, budget, outboxLimitBytes } = this.options;
       this.#replaceOthers(identity);
-      session = { peer: new PeerState(identity, clock, budget, outboxLimitBytes ?? OUTBOX_LIMIT_BYTES, this), up: false, grace: undefined };
+      session = { peer: new PeerState(identity, clock, budget, outboxLimitBytes ?? OUTBOX_LIMIT_BYTES, this), up: false, timer: undefined };
       this.#sessions.set(identity.session, session);
       this.#prune();
     }
@@ -155,28 +158,34 @@ export class LinkServer implements PeerListener {
 
   /** The same process under a new session keeps nothing of the one before. */
   #replaceOthers({ role, id }: LinkIdentity): void {
-    for (const [key, session] of this.#sessions) {
+    for (const session of this.#sessions.values()) {
       if (session.peer.identity.role !== role || session.peer.identity.id !== id) continue;
-      this.#down(session, 'replaced by a new session');
+      this.#end(session, 'replaced by a new session');
       session.peer.detach('replaced by a new session');
-      this.#sessions.delete(key);
     }
   }
 
   #down(session: Session, reason: string): void {
-    session.grace?.cancel();
-    session.grace = undefined;
-    session.peer.forget();
+    session.timer?.cancel();
+    session.timer = this.options.clock.setTimer(KEEP_MS * 1000, () => session.peer.forget());
     if (!session.up) return;
     session.up = false;
     this.listener.onDown(session.peer, reason);
   }
 
+  /** It will not come back. */
+  #end(session: Session, reason: string): void {
+    this.#down(session, reason);
+    session.timer?.cancel();
+    session.peer.forget();
+    this.#sessions.delete(session.peer.identity.session);
+  }
+
   #prune(): void {
     if (this.#sessions.size <= REMEMBERED_MAX) return;
-    for (const [key, { up, peer }] of this.#sessions) {
-      if (up || peer.attached) continue;
-      this.#sessions.delete(key);
+    for (const session of this.#sessions.values()) {
+      if (session.up || session.peer.attached) continue;
+      this.#end(session, 'forgotten');
       if (this.#sessions.size <= REMEMBERED_MAX) return;
     }
   }

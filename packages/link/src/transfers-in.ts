@@ -3,7 +3,7 @@
  * process before anything of it may be sent; the sender may be ahead of what has been taken in by one window at most. A
  * sender that goes beyond either is cut off.
  */
-import { FrameError } from './frames.js';
+import { FrameError, MESSAGE } from './frames.js';
 import type { ReceiveBudget } from './receive-budget.js';
 
 /** Credit of one transfer, bytes; small enough that small frames behind it wait for about a millisecond. */
@@ -34,10 +34,10 @@ export class TransfersIn {
     private readonly budget: ReceiveBudget,
   ) {}
 
-  /** @throws FrameError when the transfer exists already */
+  /** @throws FrameError when the transfer exists already, has no size or is not of a message */
   begin(transfer: number, type: number, bytes: number): void {
-    if (this.#incoming.has(transfer) || !Number.isSafeInteger(bytes) || bytes <= 0) {
-      throw new FrameError(`transfer ${transfer} of ${bytes} bytes begins twice or has no size`);
+    if (this.#incoming.has(transfer) || !Number.isSafeInteger(bytes) || bytes <= 0 || type < MESSAGE) {
+      throw new FrameError(`transfer ${transfer} of ${bytes} bytes and type ${type} begins twice, or cannot be`);
     }
     if (!this.budget.fits(bytes)) {
       this.sink.refuse(transfer);
