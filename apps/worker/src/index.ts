@@ -9,3 +9,4 @@ export {
 } from './supervision/observer.js';
 export { judgeBackendOptions } from './backend/load-backend.js';
 export type { OptionRemark } from './onnx/session-options.js';
+export { startWorker, type WorkerProcess } from './process/start-worker.js';
