@@ -55,7 +55,12 @@ export class ModelLane {
     private readonly ports: LanePorts,
   ) {
     this.#batcher = new DynamicBatcher(batchPolicyOf(spec.config, ports.queueTimeoutUs));
-    this.#instances = new LaneInstances(spec.instances, this.#batcher.policy.preserveOrdering, spec.instancesVary);
+    this.#instances = new LaneInstances(spec.instances, {
+      ordered: this.#batcher.policy.preserveOrdering,
+      vary: spec.instancesVary,
+      deviceOf: spec.deviceOf,
+      wake: () => this.#decideSoon(),
+    });
     this.#items = new LaneItems(ports.statistics);
     this.#objective = new LaneObjective(this.#batcher, ports.statistics);
     this.#timer = new LaneTimer(ports.clock, () => this.#turn());
@@ -158,11 +163,9 @@ export class ModelLane {
     const nowUs = this.ports.clock.nowUs();
     const { instance } = flight;
     this.#flights -= 1;
-    const at = instance.flights.indexOf(flight);
-    if (at >= 0) instance.flights.splice(at, 1);
+    const next = instance.remove(flight);
     // From here on each member counts as having begun; a staged one that never did is about to be requeued anyway.
     this.#begin(flight, nowUs);
-    const next = instance.flights[0];
     if (next && completion.outcome !== 'lost') this.#begin(next, nowUs);
     if (completion.outcome === 'refused') this.#instances.down(instance.name);
     if (completion.outcome === 'ok') this.#succeed(flight, completion, nowUs);
@@ -258,6 +261,7 @@ export class ModelLane {
         this.#send(items, decision.rows, decision.reason, instance, nowUs);
       }
     } while (decision.kind === 'dispatch');
+    this.#instances.setWaiting(decision.why === 'busy');
     this.#timer.arm(decision.untilUs, decision.why !== 'stream');
     this.#notifyIdle();
   }
@@ -282,7 +286,7 @@ export class ModelLane {
     const flight = new LaneBatch(batch, items, reason, instance, this);
     this.#flights += 1;
     instance.lastUsedUs = nowUs;
-    instance.flights.push(flight);
+    instance.add(flight);
     if (instance.flights.length === 1) this.#begin(flight, nowUs);
     else for (const item of items) this.#items.setState(item, 'staged');
     this.ports.dispatcher.execute(flight);
@@ -303,8 +307,10 @@ export class ModelLane {
   }
 
   #notifyIdle(): void {
-    if (this.#idleWaiters.length === 0 || this.#flights + this.#batcher.size + this.#isolated.size > 0) return;
+    if (!this.#closing && this.#idleWaiters.length === 0) return;
+    if (this.#flights + this.#batcher.size + this.#isolated.size > 0) return;
     this.#timer.cancel();
+    if (this.#closing) this.#instances.clear();
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 }

@@ -6,6 +6,8 @@ export interface InstanceLoad {
   readonly batches: number;
   /** When it was last given a batch, microseconds; -Infinity = never. */
   readonly lastUsedUs: number;
+  /** Whether its device has a place for another batch. */
+  hasPlace(staged: boolean): boolean;
 }
 
 /** The most batches that may be with one instance. */
@@ -19,7 +21,7 @@ export function pickInstance<I extends InstanceLoad>(instances: Iterable<I>, sta
   const wanted = staged ? MAX_BATCHES - 1 : 0;
   let best: I | undefined;
   for (const instance of instances) {
-    if (instance.batches === wanted && (!best || instance.lastUsedUs < best.lastUsedUs)) best = instance;
+    if (instance.batches === wanted && (!best || instance.lastUsedUs < best.lastUsedUs) && instance.hasPlace(staged)) best = instance;
   }
   return best;
 }

@@ -6,6 +6,7 @@
 import type { Clock, Timer } from '@paceline/clock';
 import type { Lanes } from '../batching/lanes.js';
 import type { Holder, Load } from '../workers/loads.js';
+import { sharesOf } from '../workers/shared-devices.js';
 import type { WorkerRegistry } from '../workers/worker-registry.js';
 
 export interface LaneLoadsPorts {
@@ -56,7 +57,9 @@ export class LaneLoads {
       const instances = usable(load, this.ports.workers);
       const { model, version, generation, spec } = load;
       this.#open.set(key, { load, instances: new Set(instances) });
-      lanes.open({ model, version, generation, config: spec.config, inputs: spec.inputs, instances, instancesVary: true });
+      const deviceOf = sharesOf(spec, this.ports.workers.devices);
+      const { config, inputs } = spec;
+      lanes.open({ model, version, generation, config, inputs, instances, instancesVary: true, ...(deviceOf && { deviceOf }) });
       this.ports.onOpen(load);
       this.#dropOlder(load);
     }

@@ -87,7 +87,10 @@ export class LeaseKeeper {
     this.#schedulers = ids;
     if (this.#stopped) return;
     // Whoever is missing may have died, or Redis has forgotten everybody: our own leases tell.
-    if (fewer) for (const partition of this.#held.keys()) void this.#renew(partition);
+    if (fewer) {
+      this.#healing = Math.max(this.#healing, 1);
+      for (const partition of this.#held.keys()) void this.#renew(partition);
+    }
     this.#timer ??= this.options.clock.setTimer(0, () => this.#tick());
   }
 

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
 import { InMemoryClusterState } from '@paceline/cluster-state';
 import { partitionOf } from '@paceline/core';
-import type { GatewayMessage, Member, ReplyFrame, RequestRef, SchedulerMessage } from '@paceline/protocol';
+import type { Member, ReplyFrame, RequestRef, SchedulerMessage } from '@paceline/protocol';
 import { ModelConfigSchema } from '@paceline/protocol/model-config';
 import type { RequestIntake } from '@paceline/streams';
 import { StatisticsRegistry } from '@paceline/telemetry';
@@ -102,8 +102,7 @@ class Rig {
   }
 
   cancel(number: number): void {
-    const message: GatewayMessage = { kind: 'cancel', number, model: 'm', version: '1' };
-    this.owner.onGatewayMessage('g', message);
+    this.owner.onCancel('g', { kind: 'cancel', number, model: 'm', version: '1' });
   }
 
   owns(): number[] {

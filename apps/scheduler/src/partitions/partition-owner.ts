@@ -15,6 +15,8 @@ import type { WorkerRegistry } from '../workers/worker-registry.js';
 import { HeldPartition } from './held-partition.js';
 import type { AcquiredLease, LeaseEnd, LeaseKeeper, LeaseListener } from './lease-keeper.js';
 
+export type Cancel = GatewayMessage & { readonly kind: 'cancel' };
+
 /** Reads the stream of one partition into an intake until it is stopped. */
 export interface IntakeReader {
   /** Resolves once nothing more is read and the cursor is where the next owner begins. Never rejects. */
@@ -86,11 +88,10 @@ export class PartitionOwner implements LeaseListener {
     for (const [partition, { held }] of this.#owned) this.ports.links.tell(gateway, { kind: 'owns', partition, epoch: held.epoch });
   }
 
-  /** Takes what is for lanes; the rest is placement's. */
-  onGatewayMessage(gateway: string, message: GatewayMessage): void {
-    if (message.kind !== 'cancel') return;
-    const ref = { gateway, number: message.number };
-    for (const { held } of this.#owned.values()) held.onCancel(ref, message.model, message.version);
+  /** The client of a request left. */
+  onCancel(gateway: string, { number, model, version }: Cancel): void {
+    const ref = { gateway, number };
+    for (const { held } of this.#owned.values()) held.onCancel(ref, model, version);
   }
 
   onLoadChanged(load: Load): void {

@@ -5,6 +5,7 @@
  */
 import type { TensorSpec } from '@paceline/protocol';
 import type { ModelConfig } from '@paceline/protocol/model-config';
+import type { DeviceShare } from '../batching/device-credits.js';
 
 /** What a lane must know of the model version it queues for. */
 export interface LaneSpec {
@@ -21,6 +22,8 @@ export interface LaneSpec {
   readonly instances: readonly string[];
   /** Instances with other names may come up later, on other workers; absent = those named are all there will be. */
   readonly instancesVary?: boolean;
+  /** Where instances share devices with those of other models; absent = none does. */
+  readonly deviceOf?: (instance: string) => DeviceShare | undefined;
 }
 
 export interface LaneHost {

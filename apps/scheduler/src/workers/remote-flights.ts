@@ -54,6 +54,9 @@ export class RemoteFlights {
     return sum;
   }
 
+  /** Calls back when nothing is with any worker, each time it comes to that. */
+  onIdle: () => void = () => undefined;
+
   /** Calls back once no batch of that load is with the worker; at once where none is. */
   whenClear(worker: string, model: string, version: string, generation: number, done: () => void): void {
     const isDone = (): boolean => {
@@ -78,7 +81,7 @@ export class RemoteFlights {
     flights.delete(completion.batchId);
     if (completion.outcome === 'refused' && completion.error?.reason === STALE_EPOCH) flight.sender.onStaleEpoch();
     flight.sender.onCompletion(completion);
-    if (this.#clearWaiters.length > 0) this.#tellClear(worker);
+    this.#tellClear(worker);
   }
 
   /** Ends everything that was with the worker, as begun where it is known to have begun. */
@@ -126,6 +129,8 @@ export class RemoteFlights {
   }
 
   #tellClear(worker: string): void {
+    if (this.count(worker) === 0 && this.size === 0) this.onIdle();
+    if (this.#clearWaiters.length === 0) return;
     const ready = this.#clearWaiters.filter((waiter) => waiter.worker === worker && waiter.isDone());
     if (ready.length === 0) return;
     this.#clearWaiters = this.#clearWaiters.filter((waiter) => !ready.includes(waiter));

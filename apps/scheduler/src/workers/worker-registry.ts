@@ -14,8 +14,11 @@ import type {
   RemoteWorkerListener,
   WorkerHello,
 } from '@paceline/worker-rpc';
+import { DeviceCredits } from '../batching/device-credits.js';
 import { Loads, type Load } from './loads.js';
 import { RemoteFlights, type ReachableWorkers } from './remote-flights.js';
+
+export type WorkersObserver = Pick<RemoteWorkerListener, 'onUp' | 'onDown' | 'onModel' | 'onModelGone' | 'onInstance' | 'onDraining'>;
 
 /** Told after the picture has changed. */
 export interface WorkersListener {
@@ -27,6 +30,8 @@ export interface WorkersListener {
 
 interface Dialled {
   readonly address: string;
+  /** Membership names it. */
+  named: boolean;
   readonly remote: RemoteWorker;
   up: boolean;
   draining: boolean;
@@ -35,29 +40,31 @@ interface Dialled {
 export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
   readonly loads = new Loads();
   readonly flights = new RemoteFlights(this);
+  readonly devices = new DeviceCredits();
   readonly #workers = new Map<string, Dialled>();
 
   /** @param observer hears everything a worker says, after this has taken it in: placement */
   constructor(
     private readonly connect: ConnectWorker,
     private readonly listener: WorkersListener,
-    private readonly observer?: RemoteWorkerListener,
+    private readonly observer?: WorkersObserver,
   ) {}
 
-  /** Dials new workers and leaves those that are not named any more. Members of other roles are ignored. */
+  /**
+   * Dials new workers and leaves those that are not named any more, but for a connection that stands: membership forgets
+   * everybody when its store loses its data, and a worker that goes cuts the connection itself. Other roles are ignored.
+   */
   setMembers(members: readonly Member[]): void {
     const workers = new Map(members.filter(({ role }) => role === 'worker').map((member) => [member.id, member]));
-    for (const [id, { remote, address }] of this.#workers) {
-      if (workers.get(id)?.address === address) continue;
-      this.#lost(id, 'it has left the cluster');
-      this.#workers.delete(id);
-      void remote.close();
+    for (const [id, dialled] of this.#workers) {
+      dialled.named = workers.has(id);
+      this.#leaveUnnamed(id, dialled);
     }
     for (const { id, address, draining } of workers.values()) {
       const known = this.#workers.get(id);
       if (known) {
         if (draining && !known.draining) this.#drain(id);
-      } else this.#workers.set(id, { address, remote: this.connect(id, address, this), up: false, draining });
+      } else this.#workers.set(id, { address, remote: this.connect(id, address, this), named: true, up: false, draining });
     }
   }
 
@@ -66,9 +73,14 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
     for (const { remote, up } of this.#workers.values()) if (up) yield remote;
   }
 
+  /** The connection to that worker, whether or not it is up. */
+  dialled(worker: string): RemoteWorker | undefined {
+    return this.#workers.get(worker)?.remote;
+  }
+
   find(worker: string): RemoteWorker | undefined {
-    const dialled = this.#workers.get(worker);
-    return dialled?.up ? dialled.remote : undefined;
+    const remote = this.dialled(worker);
+    return remote && this.#workers.get(worker)?.up ? remote : undefined;
   }
 
   /** Whether it may be given new batches. */
@@ -106,6 +118,8 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
   onDown(worker: string, reason: string): void {
     this.#lost(worker, reason);
     this.observer?.onDown(worker, reason);
+    const dialled = this.#workers.get(worker);
+    if (dialled) this.#leaveUnnamed(worker, dialled);
   }
 
   onModel(worker: string, model: ModelAnnouncement): void {
@@ -128,7 +142,6 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
 
   onStarted(worker: string, batchId: number): void {
     this.flights.onStarted(worker, batchId);
-    this.observer?.onStarted(worker, batchId);
   }
 
   onCompletion(worker: string, completion: BatchCompletion): void {
@@ -138,6 +151,13 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
   onDraining(worker: string): void {
     this.#drain(worker);
     this.observer?.onDraining(worker);
+  }
+
+  #leaveUnnamed(worker: string, { named, up, remote }: Dialled): void {
+    if (named || up) return;
+    this.#workers.delete(worker);
+    this.devices.forget(worker);
+    void remote.close();
   }
 
   #drain(worker: string): void {
