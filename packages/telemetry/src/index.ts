@@ -1,7 +1,7 @@
 export { createLog, createLogger, SILENT, type Log, type Logger, type LoggerOptions } from './log/logger.js';
 export { LOG_LEVELS, LOG_MODULES, LogSettings, type LogLevel, type LogModule, type LogSwitches } from './log/log-settings.js';
 export type { BatchingStatistics, BatchProfileReading, BatchSizeReading, ObjectiveCounts } from './batching-statistics.js';
-export { createMetrics, type LatencyMetrics, type Metrics, type MetricsOptions } from './metrics/metrics.js';
+export { createMetrics, type LatencyMetrics, type MetricFamily, type Metrics, type MetricsOptions } from './metrics/metrics.js';
 export type { ServerReadings } from './metrics/server-metrics.js';
 export type { TagsOf } from './metrics/model-labels.js';
 export {

@@ -8,7 +8,7 @@ import type { ServeOptions } from '@paceline/config';
 import { metricsOptions } from '@paceline/nest-kit';
 import type { ModelCatalog, ModelControl, ReplyFrame } from '@paceline/protocol';
 import type { RequestQueue } from '@paceline/streams';
-import { createMetrics, type Log, type StatisticsReader, type StatisticsRegistry } from '@paceline/telemetry';
+import { createMetrics, type Log, type MetricFamily, type StatisticsReader, type StatisticsRegistry } from '@paceline/telemetry';
 import { createGatewayApp } from '../control/gateway.app.js';
 import { SERVED_EXTENSIONS, type GatewayOptions, type ServerInfo } from '../control/gateway.options.js';
 import { createGrpcServer } from '../grpc/grpc.server.js';
@@ -41,6 +41,8 @@ export interface GatewayPorts {
   readonly clock: Clock;
   /** Of the program, as its metadata says. */
   readonly version: string;
+  /** What it shows to a scrape beside what every gateway shows. */
+  readonly families?: readonly MetricFamily[];
   /** Whether what is behind can take requests. */
   isReady(): boolean;
   /** Ends what is behind, once the doors are closed. */
@@ -72,6 +74,7 @@ export async function createGateway(options: ServeOptions, log: Log, ports: Gate
     statistics,
     tagsOf: (model, version) => catalog.find?.(model, version)?.config.metricTags ?? {},
     ...metricsOptions(options.metrics),
+    ...(ports.families && { families: ports.families }),
     server: {
       connections: () => ({ http: http.connectionCount, grpc: grpc.connectionCount }),
       bufferedBytes: () => http.bufferedBytes,

@@ -40,8 +40,8 @@ const CONNECT_LIMIT_MS = 15_000;
 export async function joinCluster(options: ClusterOptions, { self, clock, logger, lifetimeMs }: JoinOptions): Promise<JoinedCluster> {
   const { passwordFile, ...redisOptions } = options.redis;
   const password = passwordFile === undefined ? undefined : readFirstLine('--redis-password-file', passwordFile);
-  const redis = stating('--redis-url', () => connectRedis({ ...redisOptions, password, name: `paceline-${self.role}-${self.id}` }));
   const keys = stating('--cluster-prefix', () => new RedisKeys(options.prefix));
+  const redis = stating('--redis-url', () => connectRedis({ ...redisOptions, password, name: `paceline-${self.role}-${self.id}` }));
   try {
     await redis.whenUp(CONNECT_LIMIT_MS);
   } catch (cause) {

@@ -14,8 +14,8 @@ export class StartError extends Error {
 /** @param flag the flag that chooses the port, e.g. `--http-port` */
 export function listenError(cause: unknown, what: string, address: string, port: number, flag: string): StartError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  const code = (cause as { code?: string } | undefined)?.code ?? /E[A-Z]{4,}/.exec(text)?.[0] ?? '';
-  const advice = ADVICE[code];
+  const code = (cause as { code?: string } | undefined)?.code ?? '';
+  const advice = ADVICE[code] ?? ADVICE[/\bE[A-Z]{4,}/.exec(text)?.[0] ?? ''];
   const reason = advice === undefined ? text : `${advice} ${flag}`;
   return new StartError(`cannot listen for ${what} on ${address}:${port}: ${reason}`, { cause });
 }

@@ -9,7 +9,7 @@ import { registerHostMetrics } from './host-metrics.js';
 import { LabelledModels, type TagsOf } from './model-labels.js';
 import { registerObjectiveMetrics } from './objective-metrics.js';
 import { registerRequestMetrics } from './request-metrics.js';
-import { ScrapedMetric } from './scraped-metric.js';
+import { ScrapedMetric, type ScrapedMetricOptions } from './scraped-metric.js';
 import { registerServerMetrics, type ServerReadings } from './server-metrics.js';
 import { registerStageMetrics, StageHistograms } from './stage-metrics.js';
 import { registerSummaryMetrics, StageSummaries } from './summary-metrics.js';
@@ -28,6 +28,9 @@ export interface LatencyMetrics {
 
 const DEFAULT_LATENCIES: LatencyMetrics = { counters: true, summaryQuantiles: [] };
 
+/** A family whose series are read, from numbers that somebody else keeps, when somebody scrapes. */
+export type MetricFamily = ScrapedMetricOptions;
+
 export interface MetricsOptions {
   readonly statistics: StatisticsRegistry;
   /** Further labels of a model version; a tag `team` becomes `_team`. */
@@ -38,6 +41,8 @@ export interface MetricsOptions {
   readonly hostMetrics?: boolean;
   readonly latencies?: LatencyMetrics;
   readonly server?: ServerReadings;
+  /** What the process shows beside that. */
+  readonly families?: readonly MetricFamily[];
 }
 
 export interface Metrics {
@@ -93,6 +98,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   registerRequestMetrics(registry, models, statistics);
   registerObjectiveMetrics(registry, models);
   registerServerMetrics(registry, server);
+  for (const family of options.families ?? []) new ScrapedMetric(registry, family);
   statistics.observer = histograms;
   if (latencies.summaryQuantiles.length > 0) {
     const summaries = new StageSummaries();

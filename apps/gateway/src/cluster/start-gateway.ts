@@ -1,0 +1,166 @@
+/**
+ * A gateway as a process of a cluster: joined with Redis for what it hands over, and by a link port with the schedulers and
+ * workers that answer. Owns the order of things: files are read and ports opened before anybody is told where this gateway
+ * is; at the end requests are finished before it leaves.
+ */
+import { systemClock, type Clock } from '@paceline/clock';
+import type { ClusterServeOptions } from '@paceline/config';
+import { formatAddress, randomId } from '@paceline/link';
+import { joinCluster, listenError, manifestVersion, readLinkSecurity, type JoinedCluster, type MembershipBeat } from '@paceline/nest-kit';
+import type { ReplyFrame } from '@paceline/protocol';
+import type { RedisConnection, RedisKeys } from '@paceline/redis';
+import { createGatewayLinks, type GatewayLinks } from '@paceline/streams';
+import { StatisticsRegistry, type Log } from '@paceline/telemetry';
+import type { Addresses } from '../start/front-doors.js';
+import { createGateway, type Gateway } from '../start/gateway.js';
+import { ClusterGateway, type HandoverQueue } from './cluster-gateway.js';
+import { clusterMetrics } from './cluster-metrics.js';
+import { ClusterReadiness } from './cluster-readiness.js';
+
+export interface GatewayProcess {
+  /** Its incarnation, as in membership. */
+  readonly id: string;
+  /** Where clients reach it; a front door that is switched off is undefined. */
+  readonly addresses: Addresses;
+  /** Where schedulers and workers reach it. */
+  readonly linkAddress: string;
+  /** Whether it welcomes requests. */
+  readonly ready: boolean;
+  /** Requests that are accepted and not answered. */
+  readonly unanswered: number;
+  /**
+   * Not ready from this moment: refuses new requests, finishes what was accepted, leaves the cluster, closes everything.
+   * @returns the number of requests that were dropped because `limitMs` milliseconds were over
+   */
+  drain(limitMs: number): Promise<number>;
+}
+
+export interface HandoverSetup {
+  readonly clock: Clock;
+  readonly redis: RedisConnection;
+  readonly keys: RedisKeys;
+  readonly partitions: number;
+  readonly inlineBytes: number;
+  readonly cluster: ClusterGateway;
+  readonly links: GatewayLinks;
+  readonly onFrame: (number: number, frame: ReplyFrame) => void;
+  readonly onProblem: (text: string) => void;
+}
+
+export type OpenHandoverQueue = (setup: HandoverSetup) => HandoverQueue & { close(): void };
+
+/** Listens and is announced when it resolves; models may still be missing. @throws StartError naming the setting at fault */
+export async function startGateway(options: ClusterServeOptions, log: Log, openHandoverQueue: OpenHandoverQueue): Promise<GatewayProcess> {
+  const { logger } = log;
+  const security = readLinkSecurity(options.cluster);
+  const id = randomId();
+  const joined = await joinCluster(options.cluster, { self: { role: 'gateway', id }, clock: systemClock, logger });
+  const closing: (() => unknown)[] = [() => joined.close()];
+  try {
+    return await open(options, log, { id, security, joined, closing, openHandoverQueue });
+  } catch (error) {
+    for (const close of closing.reverse()) await close();
+    throw error;
+  }
+}
+
+interface Joined {
+  readonly id: string;
+  readonly security: ReturnType<typeof readLinkSecurity>;
+  readonly joined: JoinedCluster;
+  /** What must be closed where the start fails, in the order of opening. */
+  readonly closing: (() => unknown)[];
+  readonly openHandoverQueue: OpenHandoverQueue;
+}
+
+async function open(
+  options: ClusterServeOptions,
+  log: Log,
+  { id, security, joined, closing, openHandoverQueue }: Joined,
+): Promise<GatewayProcess> {
+  const clock = systemClock;
+  const { logger } = log;
+  const { cluster: settings, repository } = options;
+  const statistics = new StatisticsRegistry();
+  const warn = (text: string): void => logger.warn(text);
+  const cluster = new ClusterGateway({
+    clock,
+    logger,
+    statistics,
+    ownerLimitMs: options.limits.requestTimeoutMs,
+    tell: (scheduler, message) => links.tell(scheduler, message),
+    onSchedulerDown: () => readiness.onSchedulerDown(),
+  });
+  closing.push(() => cluster.close());
+  const links: GatewayLinks = createGatewayLinks({ clock, id, ...security, onProblem: warn }, cluster);
+  closing.push(() => links.close());
+  let beat: MembershipBeat | undefined;
+  const readiness = new ClusterReadiness({
+    clock,
+    redisFailingMs: () => beat?.failingMs ?? 0,
+    links,
+    members: () => (beat?.answered ? beat.members : undefined),
+    modelsReady: () => (repository.strictReadiness ? cluster.catalog.allReady() : cluster.catalog.started),
+  });
+  let gateway: Gateway | undefined;
+  const onFrame = (number: number, frame: ReplyFrame): void => gateway?.onFrame(number, frame);
+  const queue = openHandoverQueue({
+    clock,
+    redis: joined.redis,
+    keys: joined.keys,
+    partitions: settings.partitions,
+    inlineBytes: settings.inlineBytes,
+    cluster,
+    links,
+    onFrame,
+    onProblem: warn,
+  });
+  closing.push(() => queue.close());
+  cluster.attach(queue, onFrame);
+  const { host, port, advertiseHost } = settings.link;
+  const bound = await links.listen(host, port).catch((error: unknown) => {
+    throw listenError(error, 'schedulers and workers', host, port, '--link-port');
+  });
+  const served = await createGateway(options, log, {
+    gateway: id,
+    catalog: cluster.catalog,
+    control: cluster.control,
+    queue,
+    statistics,
+    shownStatistics: { instanceMemory: () => [], find: (model, version) => cluster.counters.find(model, version) },
+    loadOf: ({ name, version }) => cluster.loads.of(name, version),
+    clock,
+    version: manifestVersion(new URL('../../package.json', import.meta.url)),
+    families: clusterMetrics({ links, owners: cluster.owners, redis: joined.redis }),
+    isReady: () => readiness.ready,
+    async close() {
+      await beat?.stop();
+      cluster.close();
+      queue.close();
+      await links.close();
+      await joined.close();
+    },
+  });
+  gateway = served;
+  // From here on the gateway closes everything.
+  closing.length = 0;
+  const addresses = await served.listen();
+  const linkAddress = formatAddress(advertiseHost, bound.port);
+  // What it is told of others it needs for its readiness alone: they are the ones who dial.
+  beat = await joined.announce(linkAddress, () => undefined);
+  return {
+    id,
+    addresses,
+    linkAddress,
+    get ready() {
+      return readiness.ready;
+    },
+    get unanswered() {
+      return served.unanswered;
+    },
+    drain(limitMs) {
+      void beat?.announce({ draining: true });
+      return served.drain(limitMs);
+    },
+  };
+}
