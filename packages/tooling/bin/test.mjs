@@ -1,5 +1,6 @@
 // `npm test`: sets up what is missing and runs every check. The last line adds them up; a check that is no test suite
-// counts as one. `--only <name>` and `--skip <name>` choose among the checks.
+// counts as one. `--only <name>` and `--skip <name>` choose among the checks. `npm run test:full` (`--full`) adds what takes
+// long: chaos for ten minutes instead of one, and the images and docker-compose for real.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { passSignalsOn, run, Stopped, stoppedBy } from '../setup/processes.mjs';
@@ -29,19 +30,34 @@ const CHECKS = [
     needsRedis: true,
     says: 'real processes and clients, Python ones too',
   },
+  {
+    name: 'images',
+    task: 'test:images',
+    filter: '@paceline/images',
+    isSuite: true,
+    isLong: true,
+    says: 'images and docker-compose, built and run',
+  },
 ];
+
+/** What end-to-end tests are told in the long tier. */
+const LONG = { CHAOS_SECONDS: '600', CHAOS_ROUNDS: '10' };
 
 function chooseChecks() {
   const names = CHECKS.map(({ name }) => name);
   const usage = [
     'npm test -- [--only <check>]... [--skip <check>]...',
     '',
-    ...CHECKS.map(({ name, says }) => `  ${name.padEnd(14)}${says}`),
+    ...CHECKS.map(({ name, says, isLong }) => `  ${name.padEnd(14)}${says}${isLong ? ' (only in test:full)' : ''}`),
+    '',
+    'npm run test:full runs all of them, chaos for ten minutes instead of one.',
   ];
   let values;
   try {
     const option = { type: 'string', multiple: true, default: [] };
-    ({ values } = parseArgs({ options: { only: option, skip: option, help: { type: 'boolean', short: 'h' } } }));
+    ({ values } = parseArgs({
+      options: { only: option, skip: option, full: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h' } },
+    }));
   } catch (error) {
     throw new SetupError(error.message, usage);
   }
@@ -51,7 +67,8 @@ function chooseChecks() {
   }
   const unknown = [...values.only, ...values.skip].filter((name) => !names.includes(name));
   if (unknown.length > 0) throw new SetupError(`There is no check called ${unknown.join(', ')}.`, usage);
-  return CHECKS.filter(({ name }) => (values.only.length === 0 || values.only.includes(name)) && !values.skip.includes(name));
+  const isChosen = ({ name, isLong }) => (values.only.length === 0 ? values.full || !isLong : values.only.includes(name));
+  return { checks: CHECKS.filter((check) => isChosen(check) && !values.skip.includes(check.name)), isFull: values.full };
 }
 
 async function runCheck(check, env, tally) {
@@ -81,8 +98,8 @@ async function runCheck(check, env, tally) {
 passSignalsOn();
 try {
   checkMachine();
-  const checks = chooseChecks();
-  const env = { ...(await toolEnvironment()), NO_COLOR: '1', FORCE_COLOR: '0' };
+  const { checks, isFull } = chooseChecks();
+  const env = { ...(isFull ? LONG : {}), ...(await toolEnvironment()), NO_COLOR: '1', FORCE_COLOR: '0' };
   await withSetupLock(say, async () => {
     await install(env);
     await linkExampleModels(env);

@@ -1,0 +1,1 @@
+export { default } from '@paceline/tooling/jest/preset.mjs';
