@@ -27,6 +27,8 @@ export function writeLoadSpec(writer: WireWriter, spec: LoadSpec): void {
   writeLoadName(writer, spec);
   writer.bytes(toBinary(ModelConfigSchema, spec.config));
   writer.string(spec.modelPath);
+  // 0 = none.
+  writer.varint(spec.partition === undefined ? 0 : spec.partition + 1);
   writeList(writer, spec.inputs, writeTensorSpec);
   writeList(writer, spec.outputs, writeTensorSpec);
   writer.u8(spec.warmup ? 1 : 0);
@@ -34,10 +36,15 @@ export function writeLoadSpec(writer: WireWriter, spec: LoadSpec): void {
 }
 
 export function readLoadSpec(reader: WireReader): LoadSpec {
+  const name = readLoadName(reader);
+  const config = readConfig(reader);
+  const modelPath = reader.string('model path');
+  const partition = reader.varint('partition');
   const spec = {
-    ...readLoadName(reader),
-    config: readConfig(reader),
-    modelPath: reader.string('model path'),
+    ...name,
+    config,
+    modelPath,
+    ...(partition > 0 && { partition: partition - 1 }),
     inputs: readList(reader, 'inputs', readTensorSpec),
     outputs: readList(reader, 'outputs', readTensorSpec),
   };

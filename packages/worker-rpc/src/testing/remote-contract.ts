@@ -35,6 +35,7 @@ const spec: LoadSpec = {
   generation: 7,
   config: create(ModelConfigSchema, { name: 'modèle', maxBatchSize: 8, instanceGroup: [{ name: 'group', count: 2, kind: 2 }] }),
   modelPath: '/models/x/3/model.onnx',
+  partition: 11,
   inputs: [{ name: 'IN', datatype: 'UINT8', shape: [-1, 4], optional: true, modelShape: [-1, 2, 2] }],
   outputs: [{ name: 'OUT', datatype: 'BYTES', shape: [], optional: false }],
   warmup: [{ name: 'zeros', count: 2, rows: 1, inputs: [tensor('IN', new Uint8Array(100_000).fill(3))] }],

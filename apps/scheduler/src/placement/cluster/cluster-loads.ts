@@ -10,14 +10,18 @@ import {
   planPlacement,
   type PlacedLoad,
   type PlacementAction,
+  type PlacementSnapshot,
   type PlacementWorker,
   type Unplaced,
 } from '@paceline/core';
 import { ServingError } from '@paceline/protocol';
 import type { LoadReport, LoadSpec, ModelAnnouncement, RemoteWorker } from '@paceline/worker-rpc';
 import type { LoadHost } from '../load-host.js';
-import { describeWant, isTroubleOfWorker, LoadTarget, wantError } from './load-target.js';
-import { activeInstances, instanceNames } from './load-report.js';
+import { isTroubleOfWorker, LoadTarget } from './load-target.js';
+import { judgeLoad } from './load-verdict.js';
+import { findAdoptable } from './adoption.js';
+import { choosePartition, workersOf } from './load-partition.js';
+import { activeInstances, reportOfAll } from './load-report.js';
 import type { FleetWorker, WorkerFleet } from './worker-fleet.js';
 import { WorkerRequests } from './worker-requests.js';
 
@@ -37,6 +41,8 @@ export interface ClusterLoadsPorts {
 }
 
 export interface ClusterLoadsOptions {
+  /** How many there are. */
+  readonly partitions: number;
   /** How long a load waits for a worker to come, microseconds; Infinity = without end. Read at each load. */
   readonly waitUs: () => number;
   /** How long it waits for one that fits, where others are there. */
@@ -87,17 +93,23 @@ export class ClusterLoads implements LoadHost {
       throw new ServingError('UNAVAILABLE', 'another scheduler decides about models now', { reason: 'placement_moved' });
     }
     const adopted = this.#adoptable(spec, fingerprint);
-    const generation = adopted ?? spec.generation;
+    const generation = adopted?.generation ?? spec.generation;
     const target = new LoadTarget({ ...spec, generation }, fingerprint, bytesPerInstance);
-    const key = loadKey(target.spec);
-    this.#targets.set(key, target);
+    this.#targets.set(loadKey(target.spec), target);
+    target.spec = { ...target.spec, partition: adopted?.partition ?? this.#partitionFor(target) };
     try {
       await this.#first(target, startedUs, adopted !== undefined);
     } catch (error) {
       await this.unload(spec.model, spec.version, generation);
       throw error;
     }
-    return { ...this.#report(target), generation, durationMs: (this.ports.clock.nowUs() - startedUs) / 1000 };
+    const report = reportOfAll(target.reports.values(), this.#holders(target.spec));
+    return { ...report, generation, durationMs: (this.ports.clock.nowUs() - startedUs) / 1000 };
+  }
+
+  /** The partition of a load that this has brought up or adopted. */
+  partitionOf(load: Pick<LoadSpec, 'model' | 'version' | 'generation'>): number | undefined {
+    return this.#targets.get(loadKey(load))?.spec.partition;
   }
 
   async activate(model: string, version: string, generation: number): Promise<void> {
@@ -122,19 +134,40 @@ export class ClusterLoads implements LoadHost {
     await this.#requests.answered(key);
   }
 
-  /** The generation of an equal load that workers have already: the one that most of them serve, then the newest. */
-  #adoptable({ model, version }: LoadSpec, fingerprint: string): number | undefined {
-    const votes = new Map<number, number>();
-    for (const { id, draining, loads } of this.ports.fleet.workers.values()) {
-      for (const load of loads.values()) {
-        const { spec, state } = load;
-        const equal = spec.model === model && spec.version === version && load.fingerprint === fingerprint;
-        if (!equal || draining || state === 'retiring' || this.#requests.of(id, loadKey(spec)) === 'retiring') continue;
-        if (this.#targets.has(loadKey(spec))) continue;
-        votes.set(spec.generation, (votes.get(spec.generation) ?? 0) + (state === 'active' ? 1000 : 1));
-      }
-    }
-    return [...votes].sort(([a, votesA], [b, votesB]) => votesB - votesA || b - a)[0]?.[0];
+  /** Who has it and keeps it. */
+  #holders(spec: LoadSpec): { worker: string; load: ModelAnnouncement }[] {
+    const key = loadKey(spec);
+    return [...this.ports.fleet.workers.values()].flatMap(({ id, loads }) => {
+      const load = loads.get(key);
+      return load === undefined || load.state === 'retiring' ? [] : [{ worker: id, load }];
+    });
+  }
+
+  /** An equal load that workers have, in a partition that there is. */
+  #adoptable(spec: LoadSpec, fingerprint: string): LoadSpec | undefined {
+    return findAdoptable(spec, fingerprint, this.ports.fleet, (worker, { spec: { partition, ...other } }) => {
+      const key = loadKey(other);
+      return (
+        partition !== undefined &&
+        partition < this.options.partitions &&
+        !this.#targets.has(key) &&
+        this.#requests.of(worker, key) !== 'retiring'
+      );
+    });
+  }
+
+  /** Where the new target's requests are to go, given the workers that it is planned for. */
+  #partitionFor(target: LoadTarget): number {
+    const snapshot = this.#snapshot(this.ports.clock.nowUs());
+    const { actions } = planPlacement(snapshot);
+    const placed = [...this.#targets.values()].map(({ spec, needs }) => ({ spec, needs, workers: workersOf(spec, snapshot, actions) }));
+    const own = placed.find(({ spec }) => spec === target.spec) ?? { spec: target.spec, needs: target.needs, workers: [] };
+    return choosePartition(
+      own,
+      placed.filter((each) => each !== own),
+      this.ports.fleet,
+      this.options.partitions,
+    );
   }
 
   /** Resolves when every worker that was asked has answered and one of them at least serves it. */
@@ -153,9 +186,7 @@ export class ClusterLoads implements LoadHost {
     this.#planning = true;
     try {
       const nowUs = this.ports.clock.nowUs();
-      const workers = [...this.ports.fleet.workers.values()].map((worker) => this.#workerToPlan(worker));
-      const targets = [...this.#targets.values()].map((target) => target.toPlan(nowUs));
-      const { actions, unplaced } = planPlacement({ workers, targets });
+      const { actions, unplaced } = planPlacement(this.#snapshot(nowUs));
       for (const action of actions) this.#carryOut(action);
       for (const target of [...this.#targets.values()]) this.#judge(target, unplaced, nowUs);
       this.#arm(nowUs);
@@ -164,12 +195,20 @@ export class ClusterLoads implements LoadHost {
     }
   }
 
+  #snapshot(nowUs: number): PlacementSnapshot {
+    return {
+      workers: [...this.ports.fleet.workers.values()].map((worker) => this.#workerToPlan(worker)),
+      targets: [...this.#targets.values()].map((target) => target.toPlan(nowUs)),
+    };
+  }
+
   #workerToPlan({ id, devices, draining, loads }: FleetWorker): PlacementWorker {
     const placed = new Map<string, PlacedLoad>();
     for (const [key, load] of loads) placed.set(key, this.#loadToPlan(id, key, load));
     for (const [key, target] of this.#targets) {
       if (placed.has(key) || this.#requests.of(id, key) !== 'loading') continue;
-      const { model, version, generation, needs } = target.toPlan(0);
+      const { model, version, generation } = target.spec;
+      const { needs } = target;
       placed.set(key, { model, version, generation, state: 'loading', kind: needs.kind, memoryBytes: needs.memoryBytes });
     }
     return { id, devices, draining, loads: [...placed.values()] };
@@ -182,7 +221,7 @@ export class ClusterLoads implements LoadHost {
     const foreign = target !== undefined && target.fingerprint !== fingerprint;
     if (foreign && state !== 'retiring') this.#retire({ kind: 'retire', worker, model, version, generation });
     const busy = this.#requests.of(worker, key);
-    const estimate = target?.toPlan(0).needs ?? needsOf(config, 0);
+    const estimate = target?.needs ?? needsOf(config, 0);
     const seen = foreign ? 'retiring' : busy === 'activating' ? 'active' : (busy ?? state);
     return { model, version, generation, state: seen, kind: estimate.kind, memoryBytes: memoryBytes || estimate.memoryBytes };
   }
@@ -243,20 +282,12 @@ export class ClusterLoads implements LoadHost {
     const { pending, spec } = target;
     if (pending === undefined) return;
     const key = loadKey(spec);
-    const loading = this.#requests.loading(key);
-    const up = [...this.ports.fleet.workers.values()].filter(({ draining, loads }) => {
-      const state = loads.get(key)?.state;
-      return !draining && (state === 'loaded' || state === 'active');
-    }).length;
-    if (up > 0 && pending.adopted) return target.settle(undefined);
-    if (loading > 0) return this.#tell(spec.model, `version ${spec.version} is loading on ${loading + up} workers, ${up} are ready`);
-    if (up > 0) return target.settle(undefined);
+    const { workers } = this.ports.fleet;
+    const up = this.#holders(spec).filter(({ worker }) => workers.get(worker)?.draining === false).length;
     const why = unplaced.find((each) => loadKey(each) === key)?.why;
-    if (why === 'excluded') return target.settle(target.lastError ?? wantError(why, target.toPlan(nowUs)));
-    const limitUs = why === 'no_device' || why === 'no_room' ? pending.fitDeadlineUs : pending.deadlineUs;
-    if (nowUs >= limitUs) return target.settle(wantError(why ?? 'no_room', target.toPlan(nowUs)));
-    const text = why === undefined ? 'memory comes free' : `a worker joins: ${describeWant(why, target.toPlan(nowUs))}`;
-    this.#tell(spec.model, `version ${spec.version} waits until ${text}`);
+    const verdict = judgeLoad(target, pending, { loading: this.#requests.loading(key), up, why, nowUs });
+    if (verdict.kind === 'ended') target.settle(verdict.error);
+    else this.#tell(spec.model, verdict.text);
   }
 
   #tell(model: string, text: string): void {
@@ -279,21 +310,5 @@ export class ClusterLoads implements LoadHost {
       }
     }
     if (due.length > 0) this.#timer = this.ports.clock.setTimer(Math.min(...due) - nowUs, () => this.#plan());
-  }
-
-  #report({ spec, reports }: LoadTarget): LoadReport {
-    const key = loadKey(spec);
-    const holders = [...this.ports.fleet.workers.values()].flatMap(({ id, loads }) => {
-      const load = loads.get(key);
-      return load === undefined || load.state === 'retiring' ? [] : [{ worker: id, load }];
-    });
-    const warmups = [...reports.values()].flatMap(({ warmup }) => (warmup === undefined ? [] : [warmup]));
-    const slowest = warmups.sort((a, b) => b.durationMs - a.durationMs)[0];
-    return {
-      instances: instanceNames(holders),
-      warnings: [...new Set([...reports.values()].flatMap(({ warnings }) => warnings))],
-      durationMs: 0,
-      ...(slowest === undefined ? {} : { warmup: { ...slowest, runs: warmups.reduce((sum, { runs }) => sum + runs, 0) } }),
-    };
   }
 }

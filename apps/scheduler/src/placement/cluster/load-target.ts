@@ -2,7 +2,7 @@
  * One generation of a model version that the cluster is to serve, as its placement owner keeps it: what it is, where it
  * failed, and who waits for it. Invariant: a pending load is settled once.
  */
-import { versionKey, wantedReplicas, needsOf, type PlacementTarget, type Unplaced } from '@paceline/core';
+import { versionKey, wantedReplicas, needsOf, type PlacementNeeds, type PlacementTarget, type Unplaced } from '@paceline/core';
 import { ServingError } from '@paceline/protocol';
 import type { LoadReport, LoadSpec } from '@paceline/worker-rpc';
 
@@ -37,19 +37,23 @@ export class LoadTarget {
   readonly reports = new Map<string, LoadReport>();
   readonly #failures = new Map<string, Failure>();
 
+  readonly needs: PlacementNeeds;
+
+  /** @param bytesPerInstance an estimate; 0 = not known */
   constructor(
-    readonly spec: LoadSpec,
+    /** Gets its partition before anybody is asked to load it. */
+    public spec: LoadSpec,
     readonly fingerprint: string,
-    /** Of one instance, an estimate; 0 = not known. */
-    private readonly bytesPerInstance: number,
-  ) {}
+    bytesPerInstance: number,
+  ) {
+    this.needs = needsOf(spec.config, bytesPerInstance);
+  }
 
   /** As the planner sees it. */
   toPlan(nowUs: number): PlacementTarget {
     const { model, version, generation, config } = this.spec;
     const excluded = new Set([...this.#failures].filter(([, { untilUs }]) => untilUs > nowUs).map(([worker]) => worker));
-    const needs = needsOf(config, this.bytesPerInstance);
-    return { model, version, generation, needs, replicas: wantedReplicas(config), active: this.active, excluded };
+    return { model, version, generation, needs: this.needs, replicas: wantedReplicas(config), active: this.active, excluded };
   }
 
   get key(): string {
@@ -95,13 +99,13 @@ const WHY: Readonly<Record<Unplaced['why'], string>> = {
   excluded: 'every worker that could has failed to load it',
 };
 
-export function describeWant(why: Unplaced['why'], { needs }: PlacementTarget): string {
+export function describeWant(why: Unplaced['why'], { needs }: Pick<PlacementTarget, 'needs'>): string {
   if (why === 'no_device') return `${WHY.no_device} (${needs.devices.length > 0 ? needs.devices.join(', ') : needs.kind})`;
   return why === 'no_room' ? `${WHY.no_room} (it needs about ${Math.ceil(needs.memoryBytes / 1e6)} MB)` : WHY[why];
 }
 
 /** The failure of a load that could not be placed. */
-export function wantError(why: Unplaced['why'], target: PlacementTarget): ServingError {
+export function wantError(why: Unplaced['why'], target: Pick<PlacementTarget, 'needs'>): ServingError {
   const code = why === 'no_room' ? 'RESOURCE_EXHAUSTED' : 'UNAVAILABLE';
   return new ServingError(code, describeWant(why, target), { reason: why });
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ServingError, type VersionCounters } from '@paceline/protocol';
 import { gate } from '../testing/fakes.js';
-import { ClusterFixture, reportOf, settle, type FakeGateway } from './testing/cluster-fixture.js';
+import { ClusterFixture, settle, type FakeGateway, type reportOf } from './testing/cluster-fixture.js';
 
 let on: ClusterFixture;
 let gateway: FakeGateway;

@@ -1,6 +1,8 @@
 // Placement over whole clusters: owners in turn, workers that come and go, gateways that do not answer.
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { partitionOf } from '@paceline/core';
 import { ServingError } from '@paceline/protocol';
+import { ModelInstanceGroup_Kind as Kind } from '@paceline/protocol/model-config';
 import { gate } from '../testing/fakes.js';
 import { ClusterFixture, reportOf, settle, type FakeGateway } from './testing/cluster-fixture.js';
 
@@ -142,6 +144,42 @@ describe('owners in turn', () => {
     expect(on.schedulers.get('s2')?.owner.owns).toBe(true);
     expect(gateway.routing?.epoch.owner).toBe('s2');
     expect(on.loadsOn('b')).toEqual(['extra/1 active', 'm/1 active']);
+  });
+});
+
+describe('partitions', () => {
+  const partitions = (): Map<string, number> => new Map(gateway.routing?.models.map(({ model, partition }) => [model.name, partition]));
+
+  /** A model with an instance on each of these GPUs. */
+  function setGpu(name: string, gpus: number[]): void {
+    on.source.set(name, { 1: 'x' });
+    const model = on.source.models.get(name);
+    if (model instanceof ServingError || model === undefined) throw new Error('no model');
+    for (const version of model.versions) {
+      if (version.ok) for (const group of version.config.instanceGroup) Object.assign(group, { kind: Kind.GPU, count: 1, gpus });
+    }
+  }
+
+  test('models on one GPU share one, under every owner; workers and routing say the same', async () => {
+    for (const name of ['p', 'q', 'r']) setGpu(name, [0]);
+    setGpu('other', [1]);
+    on.source.set('cpu', { 1: 'x' });
+    on.addWorker('a', 1e9, 2);
+    const options = { startupModels: ['cpu', 'other', 'p', 'q', 'r'], partitions: 1024 };
+    on.addScheduler('s1', options);
+    await on.pass(2);
+    const first = partitions();
+    expect(first.get('q')).toBe(first.get('p'));
+    expect(first.get('r')).toBe(first.get('p'));
+    expect([first.get('cpu'), first.get('other')]).toEqual([partitionOf('cpu', '1', 1024), partitionOf('other', '1', 1024)]);
+    const announced = [...(on.workers.get('a')?.models.values() ?? [])].map(({ spec }) => [spec.model, spec.partition] as const);
+    expect(new Map(announced)).toEqual(first);
+    on.addScheduler('s2', { ...options, startupModels: options.startupModels.toReversed() });
+    on.killScheduler('s1');
+    await on.pass(4);
+    expect(gateway.routing?.epoch.owner).toBe('s2');
+    expect(new Map([...partitions()].sort())).toEqual(new Map([...first].sort()));
+    expect(on.workers.get('a')?.loads).toHaveLength(5);
   });
 });
 

@@ -6,6 +6,7 @@
  */
 import { stat } from 'node:fs/promises';
 import type { Timer } from '@paceline/clock';
+import { partitionOf } from '@paceline/core';
 import { isCurrentEpoch, ServingError, toServingError, type Epoch, type GatewayMessage, type Member } from '@paceline/protocol';
 import type { LoadSpec } from '@paceline/worker-rpc';
 import { readLoadRequest } from '../load-request.js';
@@ -17,7 +18,7 @@ import { CounterRelay } from './counter-relay.js';
 import type { DesiredModels } from './desired-models.js';
 import { isWantOfWorker } from './load-target.js';
 import type { PlacementOptions, PlacementPorts } from './placement-ports.js';
-import { RoutingContents } from './routing-content.js';
+import { routingContent } from './routing-content.js';
 import { RoutingPublisher } from './routing-publisher.js';
 import { mergeStartup, rebuildDesired, requestOf } from './startup-models.js';
 import { Takeover } from './takeover.js';
@@ -65,6 +66,7 @@ export class PlacementTerm {
           logger.warn({ worker, model, version, reason: error.message }, 'replica not loaded'),
       },
       {
+        partitions: options.partitions,
         waitUs: () => (this.manager.started ? 1000 * (options.loadWaitMs ?? 60_000) : Infinity),
         fitWaitUs: 1000 * (options.fitWaitMs ?? 5000),
       },
@@ -82,13 +84,12 @@ export class PlacementTerm {
     );
     this.#takeover = new Takeover(fleet, clock, 1000 * (options.settleMs ?? 3000));
     this.#counters = new CounterRelay(links);
-    const contents = new RoutingContents(this.manager, fleet, options.partitions);
     this.#publisher = new RoutingPublisher({
       clock,
       links,
       epoch: term.epoch,
       valid,
-      content: () => contents.now(),
+      content: () => routingContent(this.manager, fleet, (load) => this.#partitionOf(load)),
       onSilent: (gateway) => logger.warn({ gateway }, 'gateway did not acknowledge a routing in time'),
     });
     this.#control = new ControlRequests({
@@ -192,6 +193,10 @@ export class PlacementTerm {
   #remember(models: readonly StartupModel[]): readonly StartupModel[] {
     for (const { model, request } of models) this.#wanting.set(model, request ?? {});
     return models;
+  }
+
+  #partitionOf(load: Pick<LoadSpec, 'model' | 'version' | 'generation'>): number {
+    return this.#loads.partitionOf(load) ?? partitionOf(load.model, load.version, this.options.partitions);
   }
 
   #changed(): void {

@@ -1,7 +1,7 @@
 /** A cluster in one process on a virtual clock: workers, gateways that acknowledge, a store, any number of schedulers. */
 import { FakeClock } from '@paceline/clock/testing';
 import { InMemoryClusterState, type Leases } from '@paceline/cluster-state';
-import type { GatewayMessage, LoadParameter, Member, Routing, SchedulerMessage, ServingError } from '@paceline/protocol';
+import type { Device, GatewayMessage, LoadParameter, Member, Routing, SchedulerMessage, ServingError } from '@paceline/protocol';
 import { createLog, SILENT } from '@paceline/telemetry';
 import type { LoadSpec, RemoteWorker, RemoteWorkerListener } from '@paceline/worker-rpc';
 import { FakeWorker, InMemoryWorkers } from '@paceline/worker-rpc/testing';
@@ -131,8 +131,9 @@ export class ClusterFixture {
     return this.network.connectFrom(scheduler)(worker, address, listener);
   }
 
-  addWorker(id: string, memoryBytes = 1e9): FakeWorker {
-    const worker = new FakeWorker(id, [{ id: 'cpu', kind: 'cpu', memoryBytes }]);
+  addWorker(id: string, memoryBytes = 1e9, gpus = 0): FakeWorker {
+    const gpu = (n: number): Device => ({ id: `gpu:${n}`, kind: 'gpu', memoryBytes });
+    const worker = new FakeWorker(id, [{ id: 'cpu', kind: 'cpu', memoryBytes }, ...Array.from({ length: gpus }, (_, n) => gpu(n))]);
     this.workers.set(id, worker);
     this.network.up(id, worker);
     return worker;
