@@ -14,3 +14,6 @@ export type { Finding } from './placement/config-report.js';
 export { RepositoryModelSource, type Inspection, type RepositorySourceOptions } from './placement/repository-source.js';
 export { Lanes, type LanesOptions } from './batching/lanes.js';
 export { LaneIntake, type LaneDirectory } from './intake/lane-intake.js';
+export { laneQueueTimeoutUs } from './process/limits.js';
+export { modelEventLog } from './process/model-log.js';
+export { sourceOptions } from './process/source-options.js';

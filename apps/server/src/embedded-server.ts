@@ -8,17 +8,23 @@ import { systemClock } from '@paceline/clock';
 import type { ServeOptions } from '@paceline/config';
 import { createGateway, type Addresses } from '@paceline/gateway';
 import { LocalModelRepository } from '@paceline/model-repository';
-import { LaneIntake, Lanes, ModelManager, RepositoryModelSource, type StartReport } from '@paceline/scheduler';
+import { manifestVersion } from '@paceline/nest-kit';
+import {
+  LaneIntake,
+  laneQueueTimeoutUs,
+  Lanes,
+  modelEventLog,
+  ModelManager,
+  RepositoryModelSource,
+  sourceOptions,
+  type StartReport,
+} from '@paceline/scheduler';
 import { InMemoryStreams } from '@paceline/streams';
 import { StatisticsRegistry, type Log } from '@paceline/telemetry';
 import { createLocalWorker } from '@paceline/worker';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
-import { laneQueueTimeoutUs } from './limits.js';
 import { collectAfterUnloads } from './memory.js';
-import { logModelEvents } from './model-log.js';
 import { restartCounter } from './observability.js';
-import { sourceOptions } from './source-options.js';
-import { manifestVersion } from './version.js';
 
 export interface EmbeddedServer {
   /** Where it listens; a front door that is switched off is undefined. */
@@ -66,7 +72,7 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     onCompletion: (completion) => lanes.onCompletion(completion),
   });
   streams.attachIntake(new LaneIntake(lanes, streams));
-  logModelEvents(models, log.module('models'));
+  models.subscribe(modelEventLog(log.module('models')));
 
   const gateway = await createGateway(options, log, {
     gateway: id,
@@ -75,7 +81,7 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     queue: streams,
     statistics,
     clock,
-    version: manifestVersion(),
+    version: manifestVersion(new URL('../package.json', import.meta.url)),
     isReady: () => (options.repository.strictReadiness ? models.allReady() : models.started),
     async close(graceMs) {
       await models.stop();

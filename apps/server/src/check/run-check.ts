@@ -1,5 +1,5 @@
 /** `paceline check`: reads its arguments, checks, prints. Returns the exit code. */
-import { sourceOptions } from '../source-options.js';
+import { sourceOptions } from '@paceline/scheduler';
 import { CHECK_HELP, readCheckArguments } from './arguments.js';
 import { checkRepositories, type CheckReport } from './check.js';
 import { reportText } from './report-text.js';

@@ -1,7 +1,7 @@
 /** What the flags say about how model configurations are completed; the server and `paceline check` must agree. */
 import { availableParallelism } from 'node:os';
 import type { ServeOptions } from '@paceline/config';
-import type { RepositorySourceOptions } from '@paceline/scheduler';
+import type { RepositorySourceOptions } from '../placement/repository-source.js';
 
 export function sourceOptions({ backendConfig, repository }: ServeOptions): RepositorySourceOptions {
   const text = backendConfig.get('onnxruntime')?.get('default-max-batch-size');
