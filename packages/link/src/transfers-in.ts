@@ -1,13 +1,15 @@
 /**
  * Large messages that are arriving over one connection. Each has one exactly sized buffer, taken from the budget of the
- * process before anything of it may be sent; the sender may be ahead of what has been taken in by one window at most. A
- * sender that goes beyond either is cut off.
+ * process before anything of it may be sent; the sender may be ahead of what has been taken in by one window each and by
+ * four in all, however many there are, since small frames wait behind whatever is on its way. Those that find no window
+ * free get theirs in turn. A sender that goes beyond what it was granted is cut off.
  */
 import { FrameError, MESSAGE } from './frames.js';
 import type { ReceiveBudget } from './receive-budget.js';
 
-/** Credit of one transfer, bytes; small enough that small frames behind it wait for about a millisecond. */
-export const WINDOW_BYTES = 1024 * 1024;
+/** Credit of one transfer, and of all together, bytes: what a network takes in a millisecond or two. */
+const WINDOW_BYTES = 512 * 1024;
+const ALL_WINDOWS_BYTES = 4 * WINDOW_BYTES;
 
 export interface TransferSink {
   grant(transfer: number, bytes: number): void;
@@ -28,6 +30,10 @@ interface Incoming {
 
 export class TransfersIn {
   readonly #incoming = new Map<number, Incoming>();
+  /** Those that wait for credit, in order. */
+  readonly #starved = new Map<number, Incoming>();
+  /** Granted and not arrived yet, over all of them. */
+  #underWayBytes = 0;
 
   constructor(
     private readonly sink: TransferSink,
@@ -46,8 +52,10 @@ export class TransfersIn {
     const incoming: Incoming = { type, bytes, buffer: undefined, have: 0, allowed: 0, giveBack: () => undefined };
     this.#incoming.set(transfer, incoming);
     incoming.giveBack = this.budget.take(bytes, () => {
+      if (this.#incoming.get(transfer) !== incoming) return;
       incoming.buffer = Buffer.allocUnsafeSlow(bytes);
-      this.#allow(transfer, incoming);
+      this.#starved.set(transfer, incoming);
+      this.#serve();
     });
   }
 
@@ -59,10 +67,11 @@ export class TransfersIn {
     }
     piece.copy(incoming.buffer, incoming.have);
     incoming.have += piece.byteLength;
-    if (incoming.have < incoming.bytes) {
-      if (incoming.allowed - incoming.have <= WINDOW_BYTES / 2) this.#allow(transfer, incoming);
-      return;
-    }
+    this.#underWayBytes -= piece.byteLength;
+    const wanting = incoming.allowed < incoming.bytes && incoming.allowed - incoming.have <= WINDOW_BYTES / 2;
+    if (wanting) this.#starved.set(transfer, incoming);
+    this.#serve();
+    if (incoming.have < incoming.bytes) return;
     this.#incoming.delete(transfer);
     incoming.giveBack();
     this.sink.onMessage(incoming.type, incoming.buffer);
@@ -72,12 +81,20 @@ export class TransfersIn {
   clear(): void {
     const all = [...this.#incoming.values()];
     this.#incoming.clear();
+    this.#starved.clear();
+    this.#underWayBytes = 0;
     for (const incoming of all) incoming.giveBack();
   }
 
-  #allow(transfer: number, incoming: Incoming): void {
-    const allowed = Math.min(incoming.bytes, incoming.have + WINDOW_BYTES);
-    if (allowed > incoming.allowed) this.sink.grant(transfer, allowed - incoming.allowed);
-    incoming.allowed = allowed;
+  #serve(): void {
+    for (const [transfer, incoming] of this.#starved) {
+      const allowed = Math.min(incoming.bytes, incoming.have + WINDOW_BYTES);
+      const bytes = allowed - incoming.allowed;
+      if (this.#underWayBytes + bytes > ALL_WINDOWS_BYTES) return;
+      this.#starved.delete(transfer);
+      this.#underWayBytes += bytes;
+      incoming.allowed = allowed;
+      this.sink.grant(transfer, bytes);
+    }
   }
 }

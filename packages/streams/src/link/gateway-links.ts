@@ -22,7 +22,7 @@ class TcpGatewayLinks implements GatewayLinks, LinkListener {
   readonly #models = new RoutedModels();
 
   constructor(
-    setup: LinkSetup,
+    private readonly setup: LinkSetup,
     private readonly listener: GatewayLinkListener,
   ) {
     this.#server = new LinkServer(linkOptions(setup, 'gateway'), this);
@@ -45,7 +45,8 @@ class TcpGatewayLinks implements GatewayLinks, LinkListener {
     if (!peer) return;
     const writer = new WireWriter();
     writeGatewayMessage(writer, message);
-    send(peer, MessageKind.GATEWAY, writer, { lane: CONTROL_LANE });
+    if (send(peer, MessageKind.GATEWAY, writer, { lane: CONTROL_LANE })) return;
+    this.setup.onProblem?.(`word of '${message.kind}' for scheduler ${scheduler} dropped: too much waits for it`);
   }
 
   close(): Promise<void> {

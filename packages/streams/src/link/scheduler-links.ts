@@ -21,7 +21,7 @@ class TcpSchedulerLinks implements SchedulerLinks, GatewayListener {
   readonly #dialler: GatewayDialler;
 
   constructor(
-    setup: LinkSetup,
+    private readonly setup: LinkSetup,
     private readonly listener: SchedulerLinkListener,
   ) {
     this.#dialler = new GatewayDialler(setup, 'scheduler', this);
@@ -72,7 +72,8 @@ class TcpSchedulerLinks implements SchedulerLinks, GatewayListener {
     const parts = writer.finish();
     const options = message.kind === 'pressure' ? PRESSURE : CONTROL;
     for (const gateway of gateways) {
-      if (this.#dialler.isUp(gateway)) this.#dialler.sendParts(gateway, MessageKind.SCHEDULER, parts, bytes, options);
+      if (!this.#dialler.isUp(gateway) || this.#dialler.sendParts(gateway, MessageKind.SCHEDULER, parts, bytes, options)) continue;
+      this.setup.onProblem?.(`word of '${message.kind}' for gateway ${gateway} dropped: too much waits for it`);
     }
   }
 }
