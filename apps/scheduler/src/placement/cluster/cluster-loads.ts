@@ -55,7 +55,6 @@ const MAX_LOST = 3;
 export class ClusterLoads implements LoadHost {
   readonly #targets = new Map<string, LoadTarget>();
   readonly #requests: WorkerRequests;
-  readonly #progress = new Map<string, string>();
   readonly #unsubscribe: () => void;
   #timer: Timer | undefined;
   #planning = false;
@@ -67,8 +66,7 @@ export class ClusterLoads implements LoadHost {
     private readonly options: ClusterLoadsOptions,
   ) {
     this.#requests = new WorkerRequests(ports.worker, () => this.#plan());
-    const ignore = (): void => undefined;
-    this.#unsubscribe = ports.fleet.subscribe({ onChange: () => this.#plan(), onInstance: ignore, onJoin: ignore });
+    this.#unsubscribe = ports.fleet.subscribe({ onChange: () => this.#plan() });
   }
 
   /** From now on what belongs to nothing is retired: every model that is to be served is known. */
@@ -103,7 +101,7 @@ export class ClusterLoads implements LoadHost {
       await this.unload(spec.model, spec.version, generation);
       throw error;
     }
-    const report = reportOfAll(target.reports.values(), this.#holders(target.spec));
+    const report = reportOfAll(target.reports.values(), this.ports.fleet.holders(target.spec));
     return { ...report, generation, durationMs: (this.ports.clock.nowUs() - startedUs) / 1000 };
   }
 
@@ -132,15 +130,6 @@ export class ClusterLoads implements LoadHost {
       if (state === 'loaded' || state === 'active') this.#retire({ kind: 'retire', worker: worker.id, model, version, generation });
     }
     await this.#requests.answered(key);
-  }
-
-  /** Who has it and keeps it. */
-  #holders(spec: LoadSpec): { worker: string; load: ModelAnnouncement }[] {
-    const key = loadKey(spec);
-    return [...this.ports.fleet.workers.values()].flatMap(({ id, loads }) => {
-      const load = loads.get(key);
-      return load === undefined || load.state === 'retiring' ? [] : [{ worker: id, load }];
-    });
   }
 
   /** An equal load that workers have, in a partition that there is. */
@@ -175,7 +164,7 @@ export class ClusterLoads implements LoadHost {
     return new Promise<void>((resolve, reject) => {
       const deadlineUs = startedUs + this.options.waitUs();
       const fitDeadlineUs = Math.min(deadlineUs, startedUs + this.options.fitWaitUs);
-      target.pending = { deadlineUs, fitDeadlineUs, adopted, lost: 0, resolve, reject };
+      target.pending = { deadlineUs, fitDeadlineUs, adopted, lost: 0, told: '', resolve, reject };
       this.#plan();
     });
   }
@@ -282,18 +271,11 @@ export class ClusterLoads implements LoadHost {
     const { pending, spec } = target;
     if (pending === undefined) return;
     const key = loadKey(spec);
-    const { workers } = this.ports.fleet;
-    const up = this.#holders(spec).filter(({ worker }) => workers.get(worker)?.draining === false).length;
+    const up = this.ports.fleet.holders(spec).filter(({ draining }) => !draining).length;
     const why = unplaced.find((each) => loadKey(each) === key)?.why;
     const verdict = judgeLoad(target, pending, { loading: this.#requests.loading(key), up, why, nowUs });
     if (verdict.kind === 'ended') target.settle(verdict.error);
-    else this.#tell(spec.model, verdict.text);
-  }
-
-  #tell(model: string, text: string): void {
-    if (this.#progress.get(model) === text) return;
-    this.#progress.set(model, text);
-    this.ports.onProgress(model, text);
+    else if (pending.told !== verdict.text) this.ports.onProgress(spec.model, (pending.told = verdict.text));
   }
 
   /** Wakes when a load has waited long enough, or a worker that failed may be asked again. */

@@ -19,6 +19,8 @@ export interface PendingLoad {
   readonly adopted: boolean;
   /** Workers that were lost while they loaded it. */
   lost: number;
+  /** What was said last of how far it is. */
+  told: string;
   resolve(): void;
   reject(error: ServingError): void;
 }

@@ -5,7 +5,7 @@
  */
 import { loadKey } from '@paceline/core';
 import type { Device } from '@paceline/protocol';
-import type { InstanceEvent, ModelAnnouncement, RemoteWorkerListener, WorkerHello } from '@paceline/worker-rpc';
+import type { InstanceEvent, LoadSpec, ModelAnnouncement, RemoteWorkerListener, WorkerHello } from '@paceline/worker-rpc';
 
 export interface FleetWorker {
   readonly id: string;
@@ -19,9 +19,9 @@ export interface FleetListener {
   /** Something may be different now. */
   onChange(): void;
   /** Named across the cluster, `<worker>/<instance>`. */
-  onInstance(event: InstanceEvent): void;
+  onInstance?(event: InstanceEvent): void;
   /** A worker has come. */
-  onJoin(worker: string): void;
+  onJoin?(worker: string): void;
 }
 
 type Events = Pick<RemoteWorkerListener, 'onUp' | 'onDown' | 'onModel' | 'onModelGone' | 'onInstance' | 'onDraining'>;
@@ -46,7 +46,7 @@ export class WorkerFleet implements Events {
     const worker: FleetWorker = { id, devices, draining, loads: new Map() };
     this.workers.set(id, worker);
     for (const model of models) this.#set(worker, model);
-    for (const listener of this.#listeners) listener.onJoin(id);
+    for (const listener of this.#listeners) listener.onJoin?.(id);
     this.#changed();
   }
 
@@ -109,6 +109,15 @@ export class WorkerFleet implements Events {
       .map(({ id }) => id);
   }
 
+  /** Workers that have that load and are not stopping it. */
+  holders(load: Pick<LoadSpec, 'model' | 'version' | 'generation'>): { worker: string; draining: boolean; load: ModelAnnouncement }[] {
+    const key = loadKey(load);
+    return [...this.workers.values()].flatMap(({ id, draining, loads }) => {
+      const held = loads.get(key);
+      return held === undefined || held.state === 'retiring' ? [] : [{ worker: id, draining, load: held }];
+    });
+  }
+
   /** The highest number that any load has. */
   highestGeneration(): number {
     let highest = 0;
@@ -135,7 +144,7 @@ export class WorkerFleet implements Events {
     const { model, version, generation } = spec;
     const tell = (local: string, state: InstanceEvent['state']): void => {
       const event = { model, version, generation, instance: instanceName(id, local), state, reason };
-      for (const listener of this.#listeners) listener.onInstance(event);
+      for (const listener of this.#listeners) listener.onInstance?.(event);
     };
     for (const local of before) if (!after.includes(local)) tell(local, 'down');
     for (const local of after) if (!before.includes(local)) tell(local, 'ready');
