@@ -197,13 +197,23 @@ describe('batches at a worker of a cluster', () => {
     expect(rig.clock.armedCount).toBe(0);
   });
 
-  test('draining gives up at its limit and says how much', async () => {
-    await send(fenced(1, [member(1)]));
+  test('draining gives up at its limit, says how much, and leaves nobody without a word', async () => {
+    const other = await rig.join(B);
+    await send(fenced(1, [member(1)]), fenced(2, [member(2)]));
+    other.remote.execute({ ...fenced(9, [member(9)], epoch(1, B), { instance: 'm_0_1' }), partition: 6 });
+    await settled();
+    rig.network.cut(WORKER, B);
     const drained = rig.cluster.drain(1000);
     await settled();
     rig.clock.advance(250_000);
     await settled();
     rig.clock.advance(750_000);
-    expect(await drained).toBe(1);
+    expect(await drained).toBe(3);
+    await settled();
+    expect(told.of('completion').map(({ completion: { batchId, outcome, started } }) => [batchId, outcome, started])).toEqual([
+      [1, 'lost', true],
+      [2, 'lost', false],
+    ]);
+    expect(rig.links.handedBack).toEqual([{ number: 9, attempt: 1, started: true, message: 'the worker ended before the batch did' }]);
   });
 });

@@ -77,6 +77,14 @@ export class BatchDesk {
     this.#closed = true;
   }
 
+  /** Ends every batch that is here as lost. @returns how many there were */
+  giveUp(): number {
+    const entries = [...this.#entries.values()];
+    const error = new ServingError('UNAVAILABLE', 'the worker ended before the batch did', { reason: 'worker_ended' });
+    for (const entry of entries) this.#end(entry, unanswered(entry.batch, 'lost', entry.started, error));
+    return entries.length;
+  }
+
   /** Resolves when no batch is here. */
   idle(): Promise<void> {
     return this.#entries.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#idleWaiters.push(resolve));

@@ -103,6 +103,7 @@ export class ClusterWorker implements ServedWorker {
 
   /**
    * Says that it goes, finishes the batches that are here and those that come before that is heard, refuses later ones.
+   * What is given up is told as lost.
    * @returns batches that were given up because `limitMs` milliseconds were over
    */
   async drain(limitMs: number): Promise<number> {
@@ -120,6 +121,6 @@ export class ClusterWorker implements ServedWorker {
       });
     });
     this.#loads.close();
-    return this.#desk.size;
+    return this.#desk.giveUp();
   }
 }

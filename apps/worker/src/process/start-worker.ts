@@ -33,6 +33,8 @@ export interface WorkerProcess extends RunningProcess {
 
 /** How long replies may take to arrive once everything is finished, or given up. */
 const CLOSE_MS = 5000;
+/** How long the last completions take to reach schedulers at the most; one that does not would be run again elsewhere. */
+const LAST_WORDS_US = 50_000;
 
 /** Announced in the cluster when it resolves; it has no model until a scheduler loads one. @throws StartError */
 export async function startWorker(options: ClusterServeOptions, log: Log): Promise<WorkerProcess> {
@@ -102,6 +104,7 @@ export async function startWorker(options: ClusterServeOptions, log: Log): Promi
         void beat.announce({ draining: true });
         const dropped = await worker.drain(limitMs);
         await links.flush(CLOSE_MS);
+        await new Promise<void>((resolve) => void clock.setTimer(LAST_WORDS_US, resolve));
         await closeAll();
         return dropped;
       },
