@@ -12,7 +12,7 @@ import { Cluster } from './cluster.js';
 import { FreePorts } from './free-ports.js';
 import { OrphanGuard } from './orphan-guard.js';
 import { planProcesses, type ProcessPlan, type Programs } from './plan.js';
-import { checkRedisServer, LaunchError, redisSpec } from './redis.js';
+import { checkRedisServer, LaunchError, REDIS, redisSpec } from './redis.js';
 import { overview } from './overview.js';
 import { signals } from './signals.js';
 import { writeLine } from './write-line.js';
@@ -83,7 +83,8 @@ async function run(launcher: LauncherOptions, { env, programs, folder, remindEve
     guard: new OrphanGuard(folder, stateFile),
     drainLimitUs: 1000 * (1000 * options.exitTimeoutSecs + options.drainDelayMs + options.lameDuckMs + DRAIN_SLACK_MS),
     remindEveryUs: 1000 * remindEveryMs,
-    onLine: (name, stream, line) => writeLine(stream, `${prefix(name)}${line}`),
+    // The log of Redis goes to its standard output; ours is for what the programs print there.
+    onLine: (name, stream, line) => writeLine(name === REDIS ? 'stderr' : stream, `${prefix(name)}${line}`),
     say,
   });
   try {

@@ -3,6 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { answers } from './probe.js';
 import type { ProcessSpec } from './supervised-process.js';
 
+/** Its name among the processes. */
+export const REDIS = 'redis';
+
 /** An error that is printed as its message alone. */
 export class LaunchError extends Error {
   override readonly name = 'LaunchError';
@@ -12,7 +15,7 @@ export class LaunchError extends Error {
 export function redisSpec(port: number, folder: string): ProcessSpec {
   const settings = { port, bind: '127.0.0.1', dir: folder, save: '', appendonly: 'no', daemonize: 'no', loglevel: 'warning' };
   const args = Object.entries(settings).flatMap(([key, value]) => [`--${key}`, String(value)]);
-  return { name: 'redis', command: 'redis-server', args, env: process.env };
+  return { name: REDIS, command: 'redis-server', args, env: process.env };
 }
 
 /** Scripts that may run at `maxmemory` came with it. */
