@@ -93,7 +93,7 @@ function written(write: (writer: WireWriter) => void): Buffer {
 
 function entryOf(all: readonly Envelope[], hold = false): Buffer {
   return written((writer) => {
-    writeEntryHead(writer, all.length);
+    writer.fillU32(writeEntryHead(writer), all.length);
     for (const envelope of all) writeEnvelope(writer, envelope, hold ? inputBytesOf(envelope) : undefined);
   });
 }

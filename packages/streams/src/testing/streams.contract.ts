@@ -24,6 +24,7 @@ export type JoinStreams = (
 
 const A = 'aaaaaaaaaaaaaaaa';
 const B = 'bbbbbbbbbbbbbbbb';
+const TIMEOUT_US = 60_000_000;
 
 function envelope(ref: RequestRef, data: Uint8Array): Envelope {
   return {
@@ -33,7 +34,7 @@ function envelope(ref: RequestRef, data: Uint8Array): Envelope {
     clientId: 'client',
     rows: 1,
     priority: 2,
-    timeoutUs: 5000,
+    timeoutUs: TIMEOUT_US,
     shapeKey: '4',
     inputs: [{ name: 'INPUT0', datatype: 'UINT8', shape: [1, data.length], data }],
     outputs: ['OUTPUT0'],
@@ -68,15 +69,32 @@ export function describeStreams(name: string, join: JoinStreams): void {
     test('an envelope arrives whole, and those of one gateway in order', async () => {
       for (let i = 1; i <= 50; i++) streams.queues.get(A)!.enqueue(envelope({ gateway: A, number: i }, Uint8Array.of(i, 0, 255)));
       await streams.settle();
-      expect(seen).toEqual(Array.from({ length: 50 }, (_, i) => envelope({ gateway: A, number: i + 1 }, Uint8Array.of(i + 1, 0, 255))));
+      // What is left of a queue timeout travels, so the time on the way is taken off.
+      for (const { timeoutUs } of seen) expect(timeoutUs > 0 && timeoutUs <= TIMEOUT_US).toBe(true);
+      expect(seen.map((e) => ({ ...e, timeoutUs: TIMEOUT_US }))).toEqual(
+        Array.from({ length: 50 }, (_, i) => envelope({ gateway: A, number: i + 1 }, Uint8Array.of(i + 1, 0, 255))),
+      );
     });
 
     test('a cancellation names its request and follows it', async () => {
       streams.queues.get(B)!.enqueue(envelope({ gateway: B, number: 7 }, new Uint8Array(1)));
+      await streams.settle();
       streams.queues.get(B)!.cancel({ gateway: B, number: 7 }, 'm', '1');
       await streams.settle();
       expect(seen.map((e) => e.ref)).toEqual([{ gateway: B, number: 7 }]);
       expect(cancelled).toEqual([`${B}/7/m/1`]);
+    });
+
+    test('what is forgotten is over, and others go their way', async () => {
+      const queue = streams.queues.get(A)!;
+      queue.enqueue(envelope({ gateway: A, number: 1 }, new Uint8Array(1)));
+      await streams.settle();
+      queue.forget({ gateway: A, number: 1 });
+      queue.forget({ gateway: A, number: 1 });
+      queue.enqueue(envelope({ gateway: A, number: 2 }, new Uint8Array(1)));
+      await streams.settle();
+      expect(seen.map(({ ref }) => ref.number)).toEqual([1, 2]);
+      expect(cancelled).toEqual([]);
     });
 
     test('replies reach the gateway that asked, results and errors alike', async () => {
