@@ -19,7 +19,7 @@ const ALLOWED = {
   config: ['protocol'],
   telemetry: ['clock', 'protocol'],
   // What the three apps that are processes of a cluster have in common of NestJS.
-  'nest-kit': ['clock', 'protocol', 'config', 'telemetry', 'link', 'redis', 'cluster-state'],
+  'nest-kit': ['clock', 'protocol', 'config', 'telemetry', 'redis', 'cluster-state'],
   testkit: ['clock', 'tensor', 'protocol'],
 };
 

@@ -1,36 +1,18 @@
 // The gateway as a process of a cluster, over a real Redis and real links; scheduler and worker are played by the test.
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Envelope, Routing } from '@paceline/protocol';
+import type { Routing } from '@paceline/protocol';
 import { createLog, SILENT } from '@paceline/telemetry';
 import { startRedis, type RedisServer } from '@paceline/testkit';
 import { SchedulerDouble, clusterOptions, WorkerDouble } from '../testing/cluster-rig.js';
-import { echo, fakeModel, FakeQueue, okFrame } from '../testing/fake-lane.js';
+import { echo, fakeModel, okFrame } from '../testing/fake-lane.js';
 import { until } from '../testing/until.js';
-import type { HandoverQueue } from './cluster-gateway.js';
 import { startGateway, type GatewayProcess } from './start-gateway.js';
 
 const MODEL = fakeModel({ name: 'plain', inputs: [['IN', 'FP32', [-1, 2]]] });
 const BODY = JSON.stringify({ inputs: [{ name: 'IN', datatype: 'FP32', shape: [1, 2], data: [1, 2] }] });
 
-class Handover extends FakeQueue implements HandoverQueue {
-  readonly partitions: number[] = [];
-
-  onOwner(partition: number): void {
-    this.partitions.push(partition);
-  }
-
-  onLost(): void {}
-
-  tensorsOf(number: number): Envelope['inputs'] | undefined {
-    return this.enqueued.find(({ ref }) => ref.number === number)?.inputs;
-  }
-
-  close(): void {}
-}
-
 describe('a gateway process', () => {
   let redis: RedisServer;
-  let queue: Handover;
   let gateway: GatewayProcess;
   let scheduler: SchedulerDouble | undefined;
   let worker: WorkerDouble | undefined;
@@ -54,8 +36,7 @@ describe('a gateway process', () => {
 
   beforeEach(async () => {
     redis = await startRedis();
-    queue = new Handover();
-    gateway = await startGateway(clusterOptions(redis.url, '--model-control-mode=explicit'), createLog(SILENT), () => queue);
+    gateway = await startGateway(clusterOptions(redis.url, '--model-control-mode=explicit'), createLog(SILENT));
   });
   afterEach(async () => {
     await scheduler?.stop();
@@ -72,20 +53,38 @@ describe('a gateway process', () => {
     scheduler = await startScheduler();
     await until(() => gateway.ready);
     expect((await http('/v2/health/ready')).status).toBe(200);
-    expect(queue.partitions).toEqual([2]);
     const reply = infer();
-    await until(() => queue.enqueued.length === 1);
-    const envelope = queue.enqueued[0]!;
+    const [envelope] = await scheduler.handedOver(2, 1);
+    if (!envelope) throw new Error('nothing was handed over');
     expect(envelope.ref.gateway).toBe(gateway.id);
+    expect(envelope.inputs.map(({ data }) => data.length)).toEqual([8]);
     expect((await worker.links.pull(envelope.ref)).map(({ data }) => data.length)).toEqual([8]);
     worker.links.send(envelope.ref, okFrame(echo(envelope)));
     const answered = await reply;
     expect(answered.status).toBe(200);
-    expect((await answered.json()) as unknown).toMatchObject({ model_name: 'plain', outputs: [{ name: 'OUTPUT0', data: [1, 2] }] });
+    expect(await answered.json()).toMatchObject({ model_name: 'plain', outputs: [{ name: 'OUTPUT0', data: [1, 2] }] });
     const metrics = await (await fetch(`http://${gateway.addresses.metrics}/metrics`)).text();
     expect(metrics).toContain('paceline_links{role="scheduler"} 1');
     expect(metrics).toContain('paceline_links{role="worker"} 1');
     expect(metrics).toContain('paceline_owned_partitions 1');
+  });
+
+  test('hands over again what is unanswered when the partition has a new owner', async () => {
+    worker = await WorkerDouble.start(clusterOptions(redis.url));
+    scheduler = await startScheduler();
+    await until(() => gateway.ready);
+    const replies = [infer(), infer()];
+    const first = await scheduler.handedOver(2, 2);
+    worker.links.send(first[0]!.ref, okFrame(echo(first[0]!)));
+    const answered = await Promise.any(replies);
+    await redis.restart({ keepData: false });
+    scheduler.links.broadcast({ kind: 'owns', partition: 2, epoch: { number: 2, owner: scheduler.id } });
+    const again = await scheduler.handedOver(2, 1);
+    expect(again[0]?.ref).toEqual(first[1]?.ref);
+    expect(again[0]?.attempt ?? 1).toBe(1);
+    worker.links.send(first[1]!.ref, okFrame(echo(first[1]!)));
+    const statuses = await Promise.all(replies.map(async (reply) => (await reply).status));
+    expect([answered.status, ...statuses]).toEqual([200, 200, 200]);
   });
 
   test('hands model control to the placement owner and shows its routing', async () => {
@@ -143,10 +142,10 @@ describe('a gateway process', () => {
     scheduler = await startScheduler();
     await until(() => gateway.ready);
     const reply = infer();
-    await until(() => queue.enqueued.length === 1);
+    const [envelope] = await scheduler.handedOver(2, 1);
     const drained = gateway.drain(5000);
     await until(() => worker?.beat.members.some(({ id, draining }) => id === gateway.id && draining) === true);
-    worker.links.send(queue.enqueued[0]!.ref, okFrame(echo(queue.enqueued[0]!)));
+    worker.links.send(envelope!.ref, okFrame(echo(envelope!)));
     expect((await reply).status).toBe(200);
     expect(await drained).toBe(0);
     await until(() => worker?.beat.members.every(({ id }) => id !== gateway.id) === true);
@@ -156,10 +155,10 @@ describe('a gateway process', () => {
   test('says which setting is wrong', async () => {
     const log = createLog(SILENT);
     const [, taken] = gateway.linkAddress.split(':');
-    await expect(startGateway(clusterOptions(redis.url, `--link-port=${taken}`), log, () => queue)).rejects.toThrow('--link-port');
-    await expect(startGateway(clusterOptions(redis.url, '--cluster-secret-file=/none'), log, () => queue)).rejects.toThrow(
+    await expect(startGateway(clusterOptions(redis.url, `--link-port=${taken}`), log)).rejects.toThrow('--link-port');
+    await expect(startGateway(clusterOptions(redis.url, '--cluster-secret-file=/none'), log)).rejects.toThrow(
       '--cluster-secret-file=/none cannot be read',
     );
-    await expect(startGateway(clusterOptions(redis.url, '--cluster-prefix=a b'), log, () => queue)).rejects.toThrow('--cluster-prefix');
+    await expect(startGateway(clusterOptions(redis.url, '--cluster-prefix=a b'), log)).rejects.toThrow('--cluster-prefix');
   });
 });

@@ -3,17 +3,17 @@
  * workers that answer. Owns the order of things: files are read and ports opened before anybody is told where this gateway
  * is; at the end requests are finished before it leaves.
  */
-import { systemClock, type Clock } from '@paceline/clock';
+import { systemClock } from '@paceline/clock';
 import type { ClusterServeOptions } from '@paceline/config';
+import { partitionOf } from '@paceline/core';
 import { formatAddress, randomId } from '@paceline/link';
 import { joinCluster, listenError, manifestVersion, readLinkSecurity, type JoinedCluster, type MembershipBeat } from '@paceline/nest-kit';
 import type { ReplyFrame } from '@paceline/protocol';
-import type { RedisConnection, RedisKeys } from '@paceline/redis';
-import { createGatewayLinks, type GatewayLinks } from '@paceline/streams';
+import { createGatewayLinks, RedisRequestQueue, type GatewayLinks } from '@paceline/streams';
 import { StatisticsRegistry, type Log } from '@paceline/telemetry';
 import type { Addresses } from '../start/front-doors.js';
 import { createGateway, type Gateway } from '../start/gateway.js';
-import { ClusterGateway, type HandoverQueue } from './cluster-gateway.js';
+import { ClusterGateway } from './cluster-gateway.js';
 import { clusterMetrics } from './cluster-metrics.js';
 import { ClusterReadiness } from './cluster-readiness.js';
 
@@ -35,29 +35,15 @@ export interface GatewayProcess {
   drain(limitMs: number): Promise<number>;
 }
 
-export interface HandoverSetup {
-  readonly clock: Clock;
-  readonly redis: RedisConnection;
-  readonly keys: RedisKeys;
-  readonly partitions: number;
-  readonly inlineBytes: number;
-  readonly cluster: ClusterGateway;
-  readonly links: GatewayLinks;
-  readonly onFrame: (number: number, frame: ReplyFrame) => void;
-  readonly onProblem: (text: string) => void;
-}
-
-export type OpenHandoverQueue = (setup: HandoverSetup) => HandoverQueue & { close(): void };
-
 /** Listens and is announced when it resolves; models may still be missing. @throws StartError naming the setting at fault */
-export async function startGateway(options: ClusterServeOptions, log: Log, openHandoverQueue: OpenHandoverQueue): Promise<GatewayProcess> {
+export async function startGateway(options: ClusterServeOptions, log: Log): Promise<GatewayProcess> {
   const { logger } = log;
   const security = readLinkSecurity(options.cluster);
   const id = randomId();
   const joined = await joinCluster(options.cluster, { self: { role: 'gateway', id }, clock: systemClock, logger });
   const closing: (() => unknown)[] = [() => joined.close()];
   try {
-    return await open(options, log, { id, security, joined, closing, openHandoverQueue });
+    return await open(options, log, { id, security, joined, closing });
   } catch (error) {
     for (const close of closing.reverse()) await close();
     throw error;
@@ -70,14 +56,9 @@ interface Joined {
   readonly joined: JoinedCluster;
   /** What must be closed where the start fails, in the order of opening. */
   readonly closing: (() => unknown)[];
-  readonly openHandoverQueue: OpenHandoverQueue;
 }
 
-async function open(
-  options: ClusterServeOptions,
-  log: Log,
-  { id, security, joined, closing, openHandoverQueue }: Joined,
-): Promise<GatewayProcess> {
+async function open(options: ClusterServeOptions, log: Log, { id, security, joined, closing }: Joined): Promise<GatewayProcess> {
   const clock = systemClock;
   const { logger } = log;
   const { cluster: settings, repository } = options;
@@ -94,23 +75,25 @@ async function open(
   closing.push(() => cluster.close());
   const links: GatewayLinks = createGatewayLinks({ clock, id, ...security, onProblem: warn }, cluster);
   closing.push(() => links.close());
-  let beat: MembershipBeat | undefined;
+  // Those below are read by what is made before them.
+  const later: { beat?: MembershipBeat; gateway?: Gateway } = {};
   const readiness = new ClusterReadiness({
     clock,
-    redisFailingMs: () => beat?.failingMs ?? 0,
+    redisFailingMs: () => later.beat?.failingMs ?? 0,
     links,
-    members: () => (beat?.answered ? beat.members : undefined),
+    members: () => (later.beat?.answered ? later.beat.members : undefined),
     modelsReady: () => (repository.strictReadiness ? cluster.catalog.allReady() : cluster.catalog.started),
   });
-  let gateway: Gateway | undefined;
-  const onFrame = (number: number, frame: ReplyFrame): void => gateway?.onFrame(number, frame);
-  const queue = openHandoverQueue({
+  const onFrame = (number: number, frame: ReplyFrame): void => later.gateway?.onFrame(number, frame);
+  const { partitions, inlineBytes } = settings;
+  const queue = new RedisRequestQueue({
     clock,
     redis: joined.redis,
     keys: joined.keys,
-    partitions: settings.partitions,
-    inlineBytes: settings.inlineBytes,
-    cluster,
+    inlineBytes,
+    // A version that is gone from the routing had its request validated before.
+    partitionOf: (model, version) => cluster.catalog.partitionOf(model, version) ?? partitionOf(model, version, partitions),
+    ownerOf: (partition) => cluster.owners.of(partition),
     links,
     onFrame,
     onProblem: warn,
@@ -131,23 +114,23 @@ async function open(
     loadOf: ({ name, version }) => cluster.loads.of(name, version),
     clock,
     version: manifestVersion(new URL('../../package.json', import.meta.url)),
-    families: clusterMetrics({ links, owners: cluster.owners, redis: joined.redis }),
+    families: clusterMetrics({ links, owners: cluster.owners, redis: joined.redis, queue }),
     isReady: () => readiness.ready,
     async close() {
-      await beat?.stop();
+      await later.beat?.stop();
       cluster.close();
       queue.close();
       await links.close();
       await joined.close();
     },
   });
-  gateway = served;
+  later.gateway = served;
   // From here on the gateway closes everything.
   closing.length = 0;
   const addresses = await served.listen();
   const linkAddress = formatAddress(advertiseHost, bound.port);
   // What it is told of others it needs for its readiness alone: they are the ones who dial.
-  beat = await joined.announce(linkAddress, () => undefined);
+  later.beat = await joined.announce(linkAddress, () => undefined);
   return {
     id,
     addresses,
@@ -159,7 +142,7 @@ async function open(
       return served.unanswered;
     },
     drain(limitMs) {
-      void beat?.announce({ draining: true });
+      void later.beat?.announce({ draining: true });
       return served.drain(limitMs);
     },
   };

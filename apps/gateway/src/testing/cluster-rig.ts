@@ -1,9 +1,11 @@
 /** For tests: a scheduler and a worker of a cluster, as a gateway meets them: over Redis and real links. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '@paceline/clock';
 import { parseClusterOptions, type ClusterServeOptions } from '@paceline/config';
 import { randomId } from '@paceline/link';
 import { joinCluster, type JoinedCluster, type MembershipBeat } from '@paceline/nest-kit';
-import type { GatewayMessage, MemberRole, SchedulerMessage } from '@paceline/protocol';
+import type { Envelope, GatewayMessage, MemberRole, SchedulerMessage } from '@paceline/protocol';
+import { readEntry } from '@paceline/protocol/wire';
 import { createSchedulerLinks, createWorkerLinks, type SchedulerLinks, type WorkerLinks } from '@paceline/streams';
 import { createLogger, SILENT } from '@paceline/telemetry';
 
@@ -28,6 +30,7 @@ export class SchedulerDouble {
   readonly heard: GatewayMessage[] = [];
   /** Told to each gateway that connects. */
   greeting: readonly SchedulerMessage[] = [];
+  #cursor = '-';
   links: SchedulerLinks;
   joined: JoinedCluster;
 
@@ -47,6 +50,26 @@ export class SchedulerDouble {
     self.joined = await join('scheduler', self.id, options);
     await self.joined.announce('', (members) => self.links.setMembers(members));
     return self;
+  }
+
+  /**
+   * Reads a partition's stream from where the last call stopped.
+   * @returns the next `count` requests, or more. @throws Error when they do not come within 10 s
+   */
+  async handedOver(partition: number, count: number): Promise<Envelope[]> {
+    const key = this.joined.keys.partition(partition).in;
+    const envelopes: Envelope[] = [];
+    const deadlineMs = performance.now() + 10_000;
+    while (envelopes.length < count) {
+      if (performance.now() > deadlineMs) throw new Error(`expected ${count} requests in ${key}, found ${envelopes.length}`);
+      await delay(5);
+      const entries = await this.joined.redis.commandBuffer('XRANGE', key, this.#cursor, '+').catch(() => []);
+      for (const [id, [, bytes]] of entries as [Buffer, [Buffer, Buffer]][]) {
+        this.#cursor = `(${id.toString()}`;
+        envelopes.push(...readEntry(bytes));
+      }
+    }
+    return envelopes;
   }
 
   async stop(): Promise<void> {

@@ -27,7 +27,7 @@ export interface RunningProcess {
 export interface ProcessDefinition {
   /** gateway, scheduler or worker */
   readonly program: string;
-  start(options: ClusterServeOptions, log: Log): Promise<RunningProcess>;
+  readonly start: (options: ClusterServeOptions, log: Log) => Promise<RunningProcess>;
 }
 
 /** @returns the exit code: 0 when nothing was given up */
