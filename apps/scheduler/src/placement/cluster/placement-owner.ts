@@ -24,6 +24,7 @@ export class PlacementOwner {
   #highest = 0;
   /** That of the last term here. */
   #last = 0;
+  #members: readonly Member[] | undefined;
   #timer: Timer | undefined;
   #expiry: Timer | undefined;
   #stopped = false;
@@ -61,9 +62,10 @@ export class PlacementOwner {
     if (held) await this.ports.leases.release(LEASE, this.options.scheduler).catch(() => undefined);
   }
 
-  /** What a beat of this process has read. */
+  /** What a beat of this process has read; once at least, and whenever it is different. */
   onBeat(members: readonly Member[]): void {
-    this.#term?.onBeat(members);
+    this.#members = members;
+    this.#term?.onMembers(members);
   }
 
   onGatewayUp(gateway: string): void {
@@ -112,7 +114,7 @@ export class PlacementOwner {
     this.#extend(sentUs);
     if (!this.#valid()) return;
     const ports = { ...this.ports, fleet: this.fleet, wanted: this.#wanted, valid: () => this.#valid() };
-    this.#term = new PlacementTerm(ports, this.options, { epoch, fresh });
+    this.#term = new PlacementTerm(ports, this.options, { epoch, fresh, members: this.#members });
     this.ports.logger.info({ epoch: epoch.number, fresh }, 'this scheduler decides about models');
     void this.#term.run();
   }

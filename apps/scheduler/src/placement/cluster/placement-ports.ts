@@ -43,6 +43,8 @@ export interface PlacementOptions {
   readonly loadWaitMs?: number;
   /** How long a load waits for a worker that fits, where others are there. Default 5 s. */
   readonly fitWaitMs?: number;
+  /** Between two beats of a member. Default 500 ms; a new owner waits for two. */
+  readonly heartbeatMs?: number;
   /** How long a new owner waits for workers that are members and have not said what they have. Default 3 s. */
   readonly settleMs?: number;
 }

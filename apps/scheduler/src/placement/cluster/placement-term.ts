@@ -50,7 +50,7 @@ export class PlacementTerm {
   constructor(
     private readonly ports: TermPorts,
     private readonly options: PlacementOptions,
-    private readonly term: { readonly epoch: Epoch; readonly fresh: boolean },
+    private readonly term: { readonly epoch: Epoch; readonly fresh: boolean; readonly members: readonly Member[] | undefined },
   ) {
     const { clock, fleet, links, logger, source, statistics } = ports;
     const valid = (): boolean => !this.#ended && ports.valid();
@@ -82,7 +82,12 @@ export class PlacementTerm {
         onPollFailure: (error) => logger.error({ err: error }, 'model repository not polled; what is loaded stays'),
       },
     );
-    this.#takeover = new Takeover(fleet, clock, 1000 * (options.settleMs ?? 3000));
+    this.#takeover = new Takeover(
+      fleet,
+      clock,
+      { leastUs: 2000 * (options.heartbeatMs ?? 500), limitUs: 1000 * (options.settleMs ?? 3000) },
+      term.members,
+    );
     this.#counters = new CounterRelay(links);
     this.#publisher = new RoutingPublisher({
       clock,
@@ -151,9 +156,9 @@ export class PlacementTerm {
     this.#control.close();
   }
 
-  /** The cluster as a beat of this process has seen it. */
-  onBeat(members: readonly Member[]): void {
-    this.#takeover.onBeat(members);
+  /** Membership has been read, or is different now. */
+  onMembers(members: readonly Member[]): void {
+    this.#takeover.onMembers(members);
   }
 
   onGatewayUp(gateway: string): void {

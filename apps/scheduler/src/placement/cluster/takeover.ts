@@ -1,26 +1,29 @@
 /**
- * Tells when a new placement owner knows what is there: membership has been read twice since it took over, and every
- * worker that is a member has said what it has, or has been silent for too long.
+ * Tells when a new placement owner knows what is there: two heartbeats have passed, so that whoever lives is a member,
+ * and every worker that is a member has said what it has, or has been silent for too long.
  */
 import type { Clock, Timer } from '@paceline/clock';
 import type { Member } from '@paceline/protocol';
 import type { WorkerFleet } from './worker-fleet.js';
 
-/** What the first beat names may have been connected to since the second. */
-const BEATS = 2;
-
 export class Takeover {
   readonly #known = Promise.withResolvers<void>();
-  readonly #timer: Timer;
-  #beats = 0;
-  #members: readonly Member[] = [];
+  readonly #least: Timer;
+  readonly #limit: Timer;
+  #waited = false;
 
+  /** @param members as read last; undefined = not read yet */
   constructor(
     private readonly fleet: WorkerFleet,
     clock: Clock,
-    limitUs: number,
+    { leastUs, limitUs }: { readonly leastUs: number; readonly limitUs: number },
+    private members: readonly Member[] | undefined,
   ) {
-    this.#timer = clock.setTimer(limitUs, () => this.end());
+    this.#least = clock.setTimer(leastUs, () => {
+      this.#waited = true;
+      this.check();
+    });
+    this.#limit = clock.setTimer(limitUs, () => this.end());
   }
 
   /** Resolves when what is there is known, or the wait is over. */
@@ -28,22 +31,22 @@ export class Takeover {
     return this.#known.promise;
   }
 
-  onBeat(members: readonly Member[]): void {
-    this.#beats += 1;
-    this.#members = members;
+  onMembers(members: readonly Member[]): void {
+    this.members = members;
     this.check();
   }
 
   /** A worker may have said what it has. */
   check(): void {
-    if (this.#beats < BEATS) return;
-    const silent = this.#members.some(({ role, id }) => role === 'worker' && !this.fleet.workers.has(id));
+    if (!this.#waited || this.members === undefined) return;
+    const silent = this.members.some(({ role, id }) => role === 'worker' && !this.fleet.workers.has(id));
     if (!silent) this.end();
   }
 
   /** Waits no longer. */
   end(): void {
-    this.#timer.cancel();
+    this.#least.cancel();
+    this.#limit.cancel();
     this.#known.resolve();
   }
 }
