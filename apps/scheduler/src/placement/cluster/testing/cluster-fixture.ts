@@ -50,6 +50,7 @@ export class FakeGateway {
 class Scheduler {
   readonly owner: PlacementOwner;
   readonly remotes = new Map<string, RemoteWorker>();
+  #read: string | undefined;
 
   constructor(
     readonly id: string,
@@ -92,6 +93,10 @@ class Scheduler {
     for (const { id, address, role } of members) {
       if (role === 'worker' && !this.remotes.has(id)) this.remotes.set(id, this.cluster.connect(this.id, id, address, this.#listener()));
     }
+    // As a beat does: at first, and when it is different.
+    const read = JSON.stringify(members);
+    if (read === this.#read) return;
+    this.#read = read;
     this.owner.onBeat(members);
   }
 
