@@ -238,6 +238,7 @@ export class ClusterLoads implements LoadHost {
   }
 
   #loadFailed(worker: string, target: LoadTarget, error: ServingError): void {
+    if (this.#closed) return;
     const { pending, spec } = target;
     target.exclude(worker, error, this.ports.clock.nowUs());
     if (pending === undefined) return this.ports.onFailure(worker, spec, error);
