@@ -214,8 +214,9 @@ export class InferService implements InferHandler {
   /** Refuses new requests from now on; resolves when every accepted one has been answered, expired or cancelled. */
   drain(): Promise<void> {
     this.#draining = true;
-    if (this.#pending.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#onIdle.push(resolve));
+    if (this.#pending.size > 0) return new Promise((resolve) => this.#onIdle.push(resolve));
+    this.#disarmSweep();
+    return Promise.resolve();
   }
 
   #routeOf(model: ServedModel): ModelRoute {
@@ -237,9 +238,7 @@ export class InferService implements InferHandler {
     this.#options.queue.forget({ gateway: this.#options.gateway, number: pending.number });
     this.#gate.release(pending.accepted.bytes);
     if (this.#pending.size > 0 || !this.#draining) return;
-    this.#sweep?.cancel();
-    this.#sweep = undefined;
-    this.#sweepUs = Infinity;
+    this.#disarmSweep();
     const waiting = this.#onIdle;
     this.#onIdle = [];
     for (const resolve of waiting) resolve();
@@ -250,6 +249,12 @@ export class InferService implements InferHandler {
     this.#sweep?.cancel();
     this.#sweepUs = dueUs;
     this.#sweep = this.#clock.setTimer(dueUs - nowUs, () => this.#expire());
+  }
+
+  #disarmSweep(): void {
+    this.#sweep?.cancel();
+    this.#sweep = undefined;
+    this.#sweepUs = Infinity;
   }
 
   #expire(): void {
