@@ -167,4 +167,12 @@ describe('leaving', () => {
     expect(clock.armedCount).toBe(0);
     expect(counters()).toEqual({ ...NONE, fail: 2, OTHER: 2 });
   });
+
+  test('a drain leaves no timer behind, also when there was nothing to wait for', async () => {
+    const { number } = rig.send([], 'a');
+    rig.service.onFrame(number, okFrame([]));
+    expect(clock.armedCount).toBe(1);
+    await rig.service.drain();
+    expect(clock.armedCount).toBe(0);
+  });
 });
