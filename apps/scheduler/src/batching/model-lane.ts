@@ -14,6 +14,7 @@ import type { ModelStatistics, ReleaseReason } from '@paceline/telemetry';
 import type { BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { LaneSpec } from '../placement/lane-host.js';
+import { recordSuccess, type LaneBooks } from './flight-success.js';
 import { Isolation, type IsolatedState } from './isolation.js';
 import { batchOf, LaneBatch } from './lane-batch.js';
 import * as errors from './lane-errors.js';
@@ -40,6 +41,7 @@ export class ModelLane {
   readonly #timer: LaneTimer;
   readonly #objective: LaneObjective;
   readonly #items: LaneItems;
+  readonly #books: LaneBooks;
   readonly #isolated = new Isolation();
   /** Stands for the worker's quarantine, which takes a batch at a time. */
   readonly #quarantine = new LaneInstance('quarantine');
@@ -63,6 +65,7 @@ export class ModelLane {
     });
     this.#items = new LaneItems(ports.statistics);
     this.#objective = new LaneObjective(this.#batcher, ports.statistics);
+    this.#books = { statistics: ports.statistics, batcher: this.#batcher, objective: this.#objective, items: this.#items };
     this.#timer = new LaneTimer(ports.clock, () => this.#turn());
   }
 
@@ -129,11 +132,9 @@ export class ModelLane {
 
   /** Drops what waits and sends nothing for it, nor for what fails: somebody else answers for these requests now. */
   abandon(): void {
-    this.#closing = true;
-    this.#abandoned = true;
+    this.#closing = this.#abandoned = true;
     const waiting = this.#batcher.takeAll().map((handle) => this.#items.take(handle));
     for (const item of [...waiting, ...this.#isolated.takeAll()]) this.#items.finish(item);
-    this.#timer.cancel();
     this.#notifyIdle();
   }
 
@@ -168,29 +169,10 @@ export class ModelLane {
     this.#begin(flight, nowUs);
     if (next && completion.outcome !== 'lost') this.#begin(next, nowUs);
     if (completion.outcome === 'refused') this.#instances.down(instance.name);
-    if (completion.outcome === 'ok') this.#succeed(flight, completion, nowUs);
+    if (completion.outcome === 'ok') recordSuccess(flight, completion, this.#books, nowUs, this.ports.clock.wallMs());
     else this.#recover(flight, completion, nowUs);
     this.#decideSoon();
     this.#notifyIdle();
-  }
-
-  #succeed(flight: LaneBatch, completion: BatchCompletion, nowUs: number): void {
-    const { computeInputNs, computeInferNs, computeOutputNs } = completion;
-    const { statistics } = this.ports;
-    const { rows } = flight.batch;
-    statistics.recordExecution({ rows, reason: flight.reason, computeInputNs, computeInferNs, computeOutputNs }, this.ports.clock.wallMs());
-    const startedUs = flight.startedUs ?? nowUs;
-    for (const item of flight.items) {
-      const queueNs = Math.max(0, Math.round((startedUs - item.enqueuedUs) * 1000));
-      // The request of a client that left is no success, so it has no stages either.
-      if (!item.cancelled) statistics.recordStages({ queueNs, computeInputNs, computeInferNs, computeOutputNs });
-      this.#objective.answered(nowUs - item.enqueuedUs);
-      this.#items.finish(item);
-    }
-    // The model's own time only: the other parts are mostly waits for a turn on a busy core, whatever the size of the batch.
-    const executionUs = computeInferNs / 1000;
-    const overheadUs = Math.max(0, nowUs - startedUs - executionUs);
-    this.#batcher.completed(flight.items[0]?.envelope.shapeKey ?? '', rows, executionUs, flight.items.length, nowUs, overheadUs);
   }
 
   #recover(flight: LaneBatch, completion: BatchCompletion, nowUs: number): void {

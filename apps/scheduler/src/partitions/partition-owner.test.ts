@@ -3,21 +3,11 @@ import { create } from '@bufbuild/protobuf';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
 import { InMemoryClusterState } from '@paceline/cluster-state';
-import { partitionOf } from '@paceline/core';
-import type { Member, ReplyFrame, RequestRef, SchedulerMessage } from '@paceline/protocol';
 import { ModelConfigSchema } from '@paceline/protocol/model-config';
-import type { RequestIntake } from '@paceline/streams';
-import { StatisticsRegistry } from '@paceline/telemetry';
 import type { LoadSpec } from '@paceline/worker-rpc';
 import { FakeWorker, InMemoryWorkers } from '@paceline/worker-rpc/testing';
 import { envelope } from '../batching/testing/fakes.js';
-import { WorkerRegistry } from '../workers/worker-registry.js';
-import { LeaseKeeper } from './lease-keeper.js';
-import { PartitionOwner } from './partition-owner.js';
-
-const PARTITIONS = 4;
-const TTL_MS = 1500;
-const HOME = partitionOf('m', '1', PARTITIONS);
+import { HOME, OwnerRig, settle, TTL_MS } from './testing/owner-rig.js';
 
 function loadSpec(generation: number, maxBatchSize = 8): LoadSpec {
   const config = create(ModelConfigSchema, {
@@ -29,86 +19,11 @@ function loadSpec(generation: number, maxBatchSize = 8): LoadSpec {
   return { model: 'm', version: '1', generation, config, modelPath: '/m', inputs: [], outputs: [] };
 }
 
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
-}
-
 let clock: FakeClock;
 let state: InMemoryClusterState;
 let network: InMemoryWorkers;
 
-/** One scheduler process with everything around it faked. */
-class Rig {
-  readonly told: SchedulerMessage[] = [];
-  readonly frames = new Map<number, ReplyFrame>();
-  readonly intakes = new Map<number, RequestIntake>();
-  readonly statistics = new StatisticsRegistry();
-  readonly workers: WorkerRegistry;
-  readonly owner: PartitionOwner;
-  readonly keeper: LeaseKeeper;
-  stoppedReaders: number[] = [];
-
-  constructor(readonly id: string) {
-    this.workers = new WorkerRegistry(network.connectFrom(id), {
-      onLoadChanged: (load) => this.owner.onLoadChanged(load),
-      onWorkerUp: (remote, hello) => this.owner.onWorkerUp(remote, hello),
-    });
-    const links = {
-      send: (ref: RequestRef, frame: ReplyFrame) => {
-        if (this.frames.has(ref.number)) throw new Error(`request ${ref.number} was answered twice`);
-        this.frames.set(ref.number, frame);
-      },
-      tell: (_gateway: string, message: SchedulerMessage) => void this.told.push(message),
-      broadcast: (message: SchedulerMessage) => void this.told.push(message),
-    };
-    this.owner = new PartitionOwner({
-      clock,
-      workers: this.workers,
-      links,
-      statistics: this.statistics,
-      queueTimeoutUs: 60_000_000,
-      keeper: () => this.keeper,
-      read: ({ partition }, intake) => {
-        this.intakes.set(partition, intake);
-        return {
-          stop: () => {
-            this.stoppedReaders.push(partition);
-            return Promise.resolve();
-          },
-        };
-      },
-      homeOf: ({ model, version }) => partitionOf(model, version, PARTITIONS),
-    });
-    this.keeper = new LeaseKeeper({ leases: state.leases, clock, self: id, partitions: PARTITIONS, ttlMs: TTL_MS, listener: this.owner });
-  }
-
-  async start(workers: readonly string[], schedulers = [this.id]): Promise<void> {
-    this.setWorkers(workers);
-    await settle();
-    this.keeper.setSchedulers(schedulers);
-    clock.advance(0);
-    await settle();
-  }
-
-  setWorkers(ids: readonly string[]): void {
-    this.workers.setMembers(ids.map((id): Member => ({ role: 'worker', id, address: id, draining: false })));
-  }
-
-  /** Sends requests in one turn of the event loop, as the stream of `partition` brings them. */
-  async send(numbers: readonly number[], attempt?: number): Promise<void> {
-    for (const number of numbers) this.intakes.get(HOME)?.onEnvelope(envelope(number, attempt === undefined ? {} : { attempt }));
-    clock.advance(0);
-    await settle();
-  }
-
-  cancel(number: number): void {
-    this.owner.onCancel('g', { kind: 'cancel', number, model: 'm', version: '1' });
-  }
-
-  owns(): number[] {
-    return this.told.flatMap((message) => (message.kind === 'owns' ? [message.partition] : [])).sort();
-  }
-}
+const newRig = (id: string): OwnerRig => new OwnerRig(id, { clock, state, network });
 
 /** A worker with that load active. */
 async function workerWith(id: string, generation = 1): Promise<FakeWorker> {
@@ -138,7 +53,7 @@ beforeEach(() => {
 describe('taking over', () => {
   test('owns every partition, asks workers before it tells gateways, and runs what comes on the local instance', async () => {
     const worker = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1']);
     expect(rig.owns()).toEqual([0, 1, 2, 3]);
     expect([...worker.epochs.keys()].sort()).toEqual([0, 1, 2, 3]);
@@ -152,11 +67,11 @@ describe('taking over', () => {
 
   test('what an earlier owner has running is not run again, but a later attempt of it is', async () => {
     const worker = await workerWith('w1');
-    const first = new Rig('s1');
+    const first = newRig('s1');
     await first.start(['w1']);
     await first.send([7]);
     await first.keeper.stop();
-    const second = new Rig('s2');
+    const second = newRig('s2');
     await second.start(['w1']);
     await second.send([7, 8]);
     // The only instance still has the batch of the first, of which the second knows nothing.
@@ -173,7 +88,7 @@ describe('taking over', () => {
   test('a worker that knows a higher epoch makes it acquire above that', async () => {
     const worker = await workerWith('w1');
     worker.epochs.set(HOME, { number: 41, owner: 'somebody' });
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1']);
     await rig.send([1]);
     expect(worker.batches[0]?.epoch).toEqual({ number: 42, owner: 's1' });
@@ -181,7 +96,7 @@ describe('taking over', () => {
 
   test('a batch that is refused for its epoch leads to a higher one; gateways are told, nothing is answered here', async () => {
     const worker = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1']);
     worker.epochs.set(HOME, { number: 9, owner: 'other' });
     await rig.send([1]);
@@ -196,7 +111,7 @@ describe('taking over', () => {
 
   test('when its lease ends it drops what waits and says nothing; what runs goes on', async () => {
     const worker = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1']);
     await rig.send([1]);
     await rig.send([2, 3]);
@@ -217,7 +132,7 @@ describe('taking over', () => {
 describe('workers', () => {
   test('a lost worker: its batch runs on another at once', async () => {
     const first = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1', 'w2']);
     await rig.send([1, 2]);
     const second = await workerWith('w2');
@@ -232,7 +147,7 @@ describe('workers', () => {
 
   test('a draining worker gets nothing new', async () => {
     const first = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1', 'w2']);
     const second = await workerWith('w2');
     first.drain();
@@ -244,7 +159,7 @@ describe('workers', () => {
 
   test('with no instance the request waits for one', async () => {
     const first = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1', 'w2']);
     network.down('w1');
     await settle();
@@ -258,7 +173,7 @@ describe('workers', () => {
 
   test('a retired replica is released when its batches are done, and the others go on', async () => {
     const first = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1', 'w2']);
     await rig.send([1]);
     const second = await workerWith('w2');
@@ -274,7 +189,7 @@ describe('workers', () => {
 
   test('a load that is retired everywhere still serves what is under way, then its instances are released', async () => {
     const worker = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1']);
     await pass(3_000_000);
     const stopped = worker.retire('m', '1', 1);
@@ -291,7 +206,7 @@ describe('workers', () => {
 
   test('a newer load takes over what waits for the older', async () => {
     const worker = await workerWith('w1');
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1']);
     await rig.send([1]);
     await rig.send([2]);
@@ -314,7 +229,7 @@ describe('workers', () => {
 
 describe('requests without a lane', () => {
   test('wait for the load, and are refused when it does not come in time', async () => {
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1', 'w2']);
     await rig.send([1]);
     await pass(9_000_000);
@@ -333,7 +248,7 @@ describe('requests without a lane', () => {
   });
 
   test('are dropped when their client leaves', async () => {
-    const rig = new Rig('s1');
+    const rig = newRig('s1');
     await rig.start(['w1']);
     await rig.send([1]);
     rig.cancel(1);
@@ -343,7 +258,7 @@ describe('requests without a lane', () => {
 });
 
 test('a gateway that connects later is told what is owned', async () => {
-  const rig = new Rig('s1');
+  const rig = newRig('s1');
   await rig.start([]);
   rig.told.length = 0;
   rig.owner.onGatewayUp('g2');
@@ -352,7 +267,7 @@ test('a gateway that connects later is told what is owned', async () => {
 
 test('a cancel reaches the lane', async () => {
   const worker = await workerWith('w1');
-  const rig = new Rig('s1');
+  const rig = newRig('s1');
   await rig.start(['w1']);
   await rig.send([1]);
   await rig.send([2]);

@@ -1,0 +1,107 @@
+/** For tests: one scheduler's partitions with everything around them faked, on a clock that stands still. */
+import type { FakeClock } from '@paceline/clock/testing';
+import type { InMemoryClusterState } from '@paceline/cluster-state';
+import { partitionOf } from '@paceline/core';
+import type { Member, ReplyFrame, RequestRef, SchedulerMessage } from '@paceline/protocol';
+import type { RequestIntake } from '@paceline/streams';
+import { StatisticsRegistry } from '@paceline/telemetry';
+import type { InMemoryWorkers } from '@paceline/worker-rpc/testing';
+import { envelope } from '../../batching/testing/fakes.js';
+import { WorkerRegistry } from '../../workers/worker-registry.js';
+import { LeaseKeeper } from '../lease-keeper.js';
+import { PartitionOwner } from '../partition-owner.js';
+
+export const PARTITIONS = 4;
+export const TTL_MS = 1500;
+/** The partition of model `m` version 1. */
+export const HOME = partitionOf('m', '1', PARTITIONS);
+
+/** What the schedulers of a test share. */
+export interface Surroundings {
+  readonly clock: FakeClock;
+  readonly state: InMemoryClusterState;
+  readonly network: InMemoryWorkers;
+}
+
+/** Lets everything that waits for nothing but promises happen. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+}
+
+/** One scheduler process with everything around it faked. */
+export class OwnerRig {
+  readonly told: SchedulerMessage[] = [];
+  readonly frames = new Map<number, ReplyFrame>();
+  readonly intakes = new Map<number, RequestIntake>();
+  readonly statistics = new StatisticsRegistry();
+  readonly workers: WorkerRegistry;
+  readonly owner: PartitionOwner;
+  readonly keeper: LeaseKeeper;
+  readonly stoppedReaders: number[] = [];
+  readonly #clock: FakeClock;
+
+  constructor(
+    readonly id: string,
+    { clock, state, network }: Surroundings,
+  ) {
+    this.#clock = clock;
+    this.workers = new WorkerRegistry(network.connectFrom(id), {
+      onLoadChanged: (load) => this.owner.onLoadChanged(load),
+      onWorkerUp: (remote, hello) => this.owner.onWorkerUp(remote, hello),
+    });
+    const links = {
+      send: (ref: RequestRef, frame: ReplyFrame) => {
+        if (this.frames.has(ref.number)) throw new Error(`request ${ref.number} was answered twice`);
+        this.frames.set(ref.number, frame);
+      },
+      tell: (_gateway: string, message: SchedulerMessage) => void this.told.push(message),
+      broadcast: (message: SchedulerMessage) => void this.told.push(message),
+    };
+    this.owner = new PartitionOwner({
+      clock,
+      workers: this.workers,
+      links,
+      statistics: this.statistics,
+      queueTimeoutUs: 60_000_000,
+      keeper: () => this.keeper,
+      read: ({ partition }, intake) => {
+        this.intakes.set(partition, intake);
+        return {
+          stop: () => {
+            this.stoppedReaders.push(partition);
+            return Promise.resolve();
+          },
+        };
+      },
+      homeOf: ({ model, version }) => partitionOf(model, version, PARTITIONS),
+    });
+    this.keeper = new LeaseKeeper({ leases: state.leases, clock, self: id, partitions: PARTITIONS, ttlMs: TTL_MS, listener: this.owner });
+  }
+
+  async start(workers: readonly string[], schedulers = [this.id]): Promise<void> {
+    this.setWorkers(workers);
+    await settle();
+    this.keeper.setSchedulers(schedulers);
+    this.#clock.advance(0);
+    await settle();
+  }
+
+  setWorkers(ids: readonly string[]): void {
+    this.workers.setMembers(ids.map((id): Member => ({ role: 'worker', id, address: id, draining: false })));
+  }
+
+  /** Sends requests in one turn of the event loop, as the stream of `partition` brings them. */
+  async send(numbers: readonly number[], attempt?: number): Promise<void> {
+    for (const number of numbers) this.intakes.get(HOME)?.onEnvelope(envelope(number, attempt === undefined ? {} : { attempt }));
+    this.#clock.advance(0);
+    await settle();
+  }
+
+  cancel(number: number): void {
+    this.owner.onCancel('g', { kind: 'cancel', number, model: 'm', version: '1' });
+  }
+
+  owns(): number[] {
+    return this.told.flatMap((message) => (message.kind === 'owns' ? [message.partition] : [])).sort();
+  }
+}
