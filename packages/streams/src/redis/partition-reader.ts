@@ -91,9 +91,10 @@ export class PartitionReader {
   }
 
   async #read(cursor: CursorKeeper): Promise<void> {
-    void this.#time.refresh();
     const graceUs = this.options.clock.nowUs() + CONNECT_GRACE_US;
     while (!this.#stopped && !this.#blocking.up && this.options.clock.nowUs() < graceUs) await this.#pause();
+    // What lay there since the last owner stopped is the oldest of all: its age must be known.
+    await this.#time.refresh();
     let checked = false;
     while (!this.#stopped) {
       try {

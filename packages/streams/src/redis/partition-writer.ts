@@ -61,8 +61,9 @@ export class PartitionWriter {
     this.#waiting.delete(request);
   }
 
-  /** Redis is there again: no more waiting for the next try. */
+  /** Redis is there again: no more waiting for the next try. Whoever calls sends again what was written before. */
   onRedisUp(): void {
+    this.#doubtful = false;
     if (this.#waiting.size === 0) return;
     this.#armed?.cancel();
     this.#arm();
