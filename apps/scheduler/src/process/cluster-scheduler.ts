@@ -7,7 +7,7 @@ import type { DesiredState, Leases } from '@paceline/cluster-state';
 import { partitionOf } from '@paceline/core';
 import type { GatewayMessage, Member } from '@paceline/protocol';
 import type { RequestIntake, SchedulerLinkListener, SchedulerLinks } from '@paceline/streams';
-import type { Logger, StatisticsRegistry } from '@paceline/telemetry';
+import type { Logger, StatisticsRegistry, Tracing } from '@paceline/telemetry';
 import type { ConnectWorker } from '@paceline/worker-rpc';
 import { LeaseKeeper, type AcquiredLease } from '../partitions/lease-keeper.js';
 import { PartitionOwner, type IntakeReader } from '../partitions/partition-owner.js';
@@ -27,6 +27,8 @@ export interface ClusterSchedulerPorts {
   readonly connectWorker: ConnectWorker;
   readonly read: (lease: AcquiredLease, intake: RequestIntake) => IntakeReader;
   readonly statistics: StatisticsRegistry;
+  /** Where spans go; without it there are none. */
+  readonly tracing?: Tracing | undefined;
   readonly logger: Logger;
   readonly onModelEvent?: ModelEventListener;
 }
@@ -87,6 +89,7 @@ export class ClusterScheduler implements SchedulerLinkListener {
       links,
       statistics,
       queueTimeoutUs,
+      tracing: ports.tracing,
       workers: this.workers,
       keeper: () => this.leases,
       read: ports.read,

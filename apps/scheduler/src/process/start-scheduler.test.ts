@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { partitionOf } from '@paceline/core';
 import { createLog, SILENT } from '@paceline/telemetry';
 import { startRedis, type RedisServer } from '@paceline/testkit';
+import { FakeWorker } from '@paceline/worker-rpc/testing';
 import { envelope } from '../batching/testing/fakes.js';
 import { startScheduler, type SchedulerProcess } from './start-scheduler.js';
 import { clusterOptions, GatewayDouble, PARTITIONS, until, WorkerDouble } from './testing/neighbours.js';
@@ -23,7 +24,7 @@ describe('schedulers of a cluster', () => {
   let redis: RedisServer;
   let repository: string;
   let gateway: GatewayDouble;
-  let worker: WorkerDouble;
+  let worker: WorkerDouble<FakeWorker>;
   let schedulers: SchedulerProcess[];
   let next: number;
   /** How often each request was executed, by number. */
@@ -53,7 +54,7 @@ describe('schedulers of a cluster', () => {
     executed = new Map();
     const options = clusterOptions(redis.url, repository);
     gateway = await GatewayDouble.start(options, () => HOME);
-    worker = await WorkerDouble.start(options);
+    worker = await WorkerDouble.start(options, (id) => new FakeWorker(id));
     worker.fake.onBatch = ({ batch }) => {
       for (const { ref } of batch.members) {
         executed.set(ref.number, (executed.get(ref.number) ?? 0) + 1);

@@ -12,7 +12,9 @@ import {
   createMetricsServer,
   joinCluster,
   listenError,
+  manifestVersion,
   metricsOptions,
+  openTracing,
   readLinkSecurity,
   StartError,
   type Health,
@@ -60,11 +62,15 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
     for (const close of closers.toReversed()) await close().catch((error: unknown) => logger.warn({ err: error }, 'not closed in order'));
   };
 
+  const version = manifestVersion(new URL('../../package.json', import.meta.url));
+  const tracing = await openTracing(options, { service: 'paceline-scheduler', instance: id, version }, logger);
+  closers.push(async () => tracing?.close());
   const readers = new StreamReaders({ joined, clock, owner: id, onProblem: (text) => logger.warn(text) });
   const scheduler = new ClusterScheduler(
     {
       clock,
       statistics,
+      tracing,
       leases: new RedisLeases(joined.redis, joined.keys),
       desired: new RedisDesiredState(joined.redis, joined.keys),
       source: new RepositoryModelSource(repository, sourceOptions(options)),

@@ -7,8 +7,7 @@ import { joinCluster, type JoinedCluster } from '@paceline/nest-kit';
 import type { Epoch, MemberRole, ReplyFrame, SchedulerMessage } from '@paceline/protocol';
 import { createGatewayLinks, RedisRequestQueue, type GatewayLinks } from '@paceline/streams';
 import { createLogger, SILENT } from '@paceline/telemetry';
-import { channelOptions, CONNECT_METHOD, serveScheduler, workerService } from '@paceline/worker-rpc';
-import { FakeWorker } from '@paceline/worker-rpc/testing';
+import { channelOptions, CONNECT_METHOD, serveScheduler, workerService, type ServedWorker } from '@paceline/worker-rpc';
 
 const SECRET = 'a secret of the cluster';
 const HEARTBEAT_MS = 100;
@@ -104,15 +103,20 @@ export class GatewayDouble {
   }
 }
 
-/** A worker without instances behind a real gRPC port. */
-export class WorkerDouble {
-  readonly id = randomId();
-  readonly fake = new FakeWorker(this.id);
+/** Puts a played worker behind a real gRPC port, and into the membership. */
+export class WorkerDouble<Fake extends ServedWorker> {
   readonly #server = new Server(channelOptions);
   #joined!: JoinedCluster;
 
-  static async start(options: ClusterServeOptions): Promise<WorkerDouble> {
-    const self = new WorkerDouble();
+  private constructor(
+    readonly id: string,
+    readonly fake: Fake,
+  ) {}
+
+  /** @param make makes the worker of that id */
+  static async start<Fake extends ServedWorker>(options: ClusterServeOptions, make: (id: string) => Fake): Promise<WorkerDouble<Fake>> {
+    const id = randomId();
+    const self = new WorkerDouble(id, make(id));
     const identity = { secret: new TextEncoder().encode(SECRET), self: { role: 'worker', id: self.id, session: randomId() } } as const;
     self.#server.addService(workerService, {
       [CONNECT_METHOD]: (call: Parameters<typeof serveScheduler>[0]) =>
