@@ -8,7 +8,7 @@ import { systemClock } from '@paceline/clock';
 import type { ServeOptions } from '@paceline/config';
 import { createGateway, type Addresses } from '@paceline/gateway';
 import { LocalModelRepository } from '@paceline/model-repository';
-import { manifestVersion } from '@paceline/nest-kit';
+import { manifestVersion, openTracing } from '@paceline/nest-kit';
 import {
   LaneIntake,
   laneQueueTimeoutUs,
@@ -48,10 +48,19 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
   const statistics = new StatisticsRegistry();
   const streams = new InMemoryStreams();
 
+  const version = manifestVersion(new URL('../package.json', import.meta.url));
+  const tracing = await openTracing(options, { service: 'paceline', instance: id, version }, log.logger);
+
   // Worker and scheduler.
-  const worker = createLocalWorker({ replies: streams, logger: log.module('worker'), clock, observer: restartCounter(statistics) });
+  const worker = createLocalWorker({
+    replies: streams,
+    logger: log.module('worker'),
+    clock,
+    observer: restartCounter(statistics),
+    tracing,
+  });
   statistics.instanceMemory = () => worker.instanceMemory();
-  const lanes = new Lanes({ clock, link: worker, replies: streams, statistics, queueTimeoutUs: laneQueueTimeoutUs(options) });
+  const lanes = new Lanes({ clock, link: worker, replies: streams, statistics, queueTimeoutUs: laneQueueTimeoutUs(options), tracing });
   const source = new RepositoryModelSource(repositoryOf(options), sourceOptions(options));
   const models = new ModelManager(
     { worker, lanes, clock, statistics, source },
@@ -81,11 +90,13 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     queue: streams,
     statistics,
     clock,
-    version: manifestVersion(new URL('../package.json', import.meta.url)),
+    tracing,
+    version,
     isReady: () => (options.repository.strictReadiness ? models.allReady() : models.started),
     async close(graceMs) {
       await models.stop();
       await worker.close(graceMs);
+      await tracing?.close();
     },
   });
   streams.attachGateway(id, (number, frame) => gateway.onFrame(number, frame));

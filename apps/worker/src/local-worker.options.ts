@@ -1,7 +1,7 @@
 /** What the worker of the embedded server is given: its ports, and the limits and sizes it works by, each with its default. */
 import type { Clock } from '@paceline/clock';
 import type { ReplyChannel } from '@paceline/streams';
-import type { Logger } from '@paceline/telemetry';
+import type { Logger, Tracing } from '@paceline/telemetry';
 import type { WorkerObserver } from './supervision/observer.js';
 
 export interface LocalWorkerOptions {
@@ -37,6 +37,8 @@ export interface LocalWorkerOptions {
   /** Longest load into a host that others are in; default 5 s. */
   readonly pooledLoadLimitMs?: number;
   readonly observer?: WorkerObserver;
+  /** Where spans go; without it there are none. */
+  readonly tracing?: Tracing | undefined;
   /** Memory file system for large tensors; "" = none; default /dev/shm. */
   readonly shmDirectory?: string;
   /** How hosts call ONNX Runtime; default `binding`. */

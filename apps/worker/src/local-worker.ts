@@ -91,6 +91,7 @@ export class LocalWorker implements WorkerLink {
       pooledLoadLimitUs: 1000 * (options.pooledLoadLimitMs ?? 5000),
       beginLimitUs: pingLimitUs,
       observer: options.observer,
+      tracing: options.tracing,
       slowRunUs: 1000 * (options.slowRunMs ?? 100),
       copies: this.#copies,
       onInstance: (event) => this.#listener?.onInstance(event),

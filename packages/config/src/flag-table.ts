@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { accessFlags } from './flags/access-flags.js';
 import { clusterFlags } from './flags/cluster-flags.js';
-import { backendFlags, limitFlags, logFlags, repositoryFlags, serverFlags } from './flags/main-flags.js';
+import { backendFlags, limitFlags, logFlags, repositoryFlags, serverFlags, traceFlags } from './flags/main-flags.js';
 import { grpcFlags, httpFlags, metricsFlags } from './flags/network-flags.js';
 import { tritonFlags } from './flags/triton-flags.js';
 import type { Flag } from './flag.js';
@@ -16,6 +16,7 @@ export const FLAGS = {
   ...accessFlags,
   ...limitFlags,
   ...logFlags,
+  ...traceFlags,
   ...backendFlags,
   ...clusterFlags,
   ...tritonFlags,

@@ -39,6 +39,30 @@ export const integer = (placeholder: string, min: number, max = Number.MAX_SAFE_
   }),
 });
 
+/** A share, 0 to 1. */
+export const fraction: FlagType<number> = {
+  placeholder: '<share>',
+  isSwitch: false,
+  schema: z.string().transform((written, context) => {
+    const value = /^(\d+\.?\d*|\.\d+)$/.test(written) ? Number(written) : NaN;
+    if (value >= 0 && value <= 1) return value;
+    context.addIssue({ code: 'custom', message: 'expected a number between 0 and 1' });
+    return z.NEVER;
+  }),
+};
+
+/** `http://` or `https://`, without credentials: others see a command line. */
+export const httpUrl: FlagType<string> = {
+  placeholder: '<url>',
+  isSwitch: false,
+  schema: z.string().refine(isHttpUrl, 'expected http://host:port or https://host:port, without user and password'),
+};
+
+function isHttpUrl(written: string): boolean {
+  const url = URL.canParse(written) ? new URL(written) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
+}
+
 export const port = integer('<port>', 0, 65535);
 
 export const oneOf = <const Value extends string>(values: readonly [Value, ...Value[]]): FlagType<Value> => ({

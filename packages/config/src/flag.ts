@@ -13,6 +13,7 @@ export const FLAG_GROUPS = [
   'Access',
   'Limits',
   'Logging',
+  'Traces',
   'Backends',
   'Processes of a cluster',
   'Other flags of Triton',

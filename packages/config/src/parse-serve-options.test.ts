@@ -235,7 +235,7 @@ describe('flags of Triton that are not served', () => {
     const { warnings } = accepted(['--http-thread-count=4', '--trace-config=a=b', '--trace-config=c=d']);
     expect(warnings).toEqual([
       '--http-thread-count has no effect: one event loop handles all connections',
-      '--trace-config has no effect: traces are not served yet',
+      '--trace-config has no effect: traces have another form here, see --trace-otlp-endpoint',
     ]);
   });
 

@@ -102,6 +102,14 @@ export interface LogOptions {
   readonly access: string | undefined;
 }
 
+/** Spans for OpenTelemetry. */
+export interface TracingOptions {
+  /** Where the collector takes them; `undefined` = there are none. */
+  readonly endpoint: string | undefined;
+  /** Of the requests without a trace context, 0 to 1. */
+  readonly sampleRate: number;
+}
+
 /** The Prometheus endpoint. */
 export interface MetricsOptions extends ListenOptions {
   /** CPU and memory of the machine. */
@@ -157,6 +165,7 @@ export interface ServeOptions {
   readonly access: AccessOptions;
   readonly limits: LimitOptions;
   readonly log: LogOptions;
+  readonly tracing: TracingOptions;
   readonly backendConfig: BackendConfig;
 }
 

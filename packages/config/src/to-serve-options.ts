@@ -72,6 +72,7 @@ export function toServeOptions(values: FlagValues): ServeOptions {
       format: values['log-format'],
       access: values['access-log'],
     },
+    tracing: { endpoint: values['trace-otlp-endpoint'], sampleRate: values['trace-sample-rate'] },
     backendConfig: groupBackendConfig(values['backend-config']),
   };
 }

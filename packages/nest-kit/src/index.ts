@@ -5,6 +5,7 @@ export { metricsOptions } from './http/metrics-options.js';
 export { createMetricsServer, type Health, type MetricsServer, type MetricsServerOptions } from './http/metrics.server.js';
 export { NestLogger } from './nest.logger.js';
 export { manifestVersion } from './process/manifest-version.js';
+export { openTracing } from './process/open-tracing.js';
 export { readFirstLine } from './process/read-first-line.js';
 export { runProcess, type ProcessDefinition, type RunningProcess } from './process/run-process.js';
 export { waitForSignal } from './process/signals.js';

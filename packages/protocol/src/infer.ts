@@ -16,6 +16,8 @@ export interface InferRequest {
   readonly inputs: readonly Tensor[];
   /** Names of the outputs wanted, in order; undefined = all, in the order of the configuration. */
   readonly outputs: readonly RequestedOutput[] | undefined;
+  /** W3C `traceparent` as the client sent it, right or wrong; absent = none. */
+  readonly traceParent?: string;
 }
 
 export interface RequestedOutput {

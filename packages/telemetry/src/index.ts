@@ -20,4 +20,14 @@ export {
   type StatisticsObserver,
   type StatisticsReader,
 } from './statistics.js';
+export { openOtlpTracing, type OtlpTracingOptions } from './tracing/otlp-tracing.js';
+export {
+  SPAN_NAMES,
+  type Span,
+  type SpanAttributes,
+  type SpanEnd,
+  type SpanName,
+  type SpanStart,
+  type Tracing,
+} from './tracing/tracing.js';
 export { ClusterCounters, CountersReport } from './version-counters.js';

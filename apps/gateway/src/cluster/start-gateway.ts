@@ -7,7 +7,15 @@ import { systemClock } from '@paceline/clock';
 import type { ClusterServeOptions } from '@paceline/config';
 import { partitionOf } from '@paceline/core';
 import { formatAddress, randomId } from '@paceline/link';
-import { joinCluster, listenError, manifestVersion, readLinkSecurity, type JoinedCluster, type MembershipBeat } from '@paceline/nest-kit';
+import {
+  joinCluster,
+  listenError,
+  manifestVersion,
+  openTracing,
+  readLinkSecurity,
+  type JoinedCluster,
+  type MembershipBeat,
+} from '@paceline/nest-kit';
 import type { ReplyFrame } from '@paceline/protocol';
 import { createGatewayLinks, RedisRequestQueue, type GatewayLinks } from '@paceline/streams';
 import { StatisticsRegistry, type Log } from '@paceline/telemetry';
@@ -63,6 +71,9 @@ async function open(options: ClusterServeOptions, log: Log, { id, security, join
   const { logger } = log;
   const { cluster: settings, repository } = options;
   const statistics = new StatisticsRegistry();
+  const version = manifestVersion(new URL('../../package.json', import.meta.url));
+  const tracing = await openTracing(options, { service: 'paceline-gateway', instance: id, version }, logger);
+  closing.push(() => tracing?.close());
   const warn = (text: string): void => logger.warn(text);
   const cluster = new ClusterGateway({
     clock,
@@ -113,7 +124,8 @@ async function open(options: ClusterServeOptions, log: Log, { id, security, join
     shownStatistics: { instanceMemory: () => [], find: (model, version) => cluster.counters.find(model, version) },
     loadOf: ({ name, version }) => cluster.loads.of(name, version),
     clock,
-    version: manifestVersion(new URL('../../package.json', import.meta.url)),
+    tracing,
+    version,
     families: clusterMetrics({ links, owners: cluster.owners, redis: joined.redis, queue }),
     isReady: () => readiness.ready,
     async close() {
@@ -122,6 +134,7 @@ async function open(options: ClusterServeOptions, log: Log, { id, security, join
       queue.close();
       await links.close();
       await joined.close();
+      await tracing?.close();
     },
   });
   later.gateway = served;

@@ -71,6 +71,8 @@ export interface GatewayOptions {
   readonly logger: Logger;
   /** A line for each inference request; without it there is none. */
   readonly accessLog?: AccessLog;
+  /** Requests have spans. */
+  readonly traced?: boolean;
   /** Settings of the server's log, which clients may read and change. */
   readonly logSettings: LogSettings;
   /** Who may do what; without it the data plane is open and management local. */

@@ -117,7 +117,7 @@ class StreamSession {
       model = this.options.catalog.resolve(wire.modelName, wire.modelVersion);
       note.resolved(model);
       this.options.inferHandler.precheck?.(model);
-      const request = toInferRequest(wire, model);
+      const request = note.inTrace(toInferRequest(wire, model));
       const timed = wantsTimings(request.parameters);
       const accepted: Slot = { call: undefined, held: [], done: false, ordered: !isDecoupled(model), timed, note };
       slot = accepted;

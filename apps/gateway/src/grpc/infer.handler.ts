@@ -85,7 +85,7 @@ export function modelInfer(options: InferRpcOptions): RawUnaryHandler {
           note.succeeded();
         }
       };
-      const request = toInferRequest(wire, model);
+      const request = note.inTrace(toInferRequest(wire, model));
       const timed = wantsTimings(request.parameters);
       const inferCall = (grant?.meter(inferHandler, catalog) ?? inferHandler).infer(request, answer, limit);
       note.accepted(inferCall);

@@ -3,7 +3,14 @@
  * knows how far the request has come, so that whoever answers says only how.
  */
 import type { Metadata } from '@grpc/grpc-js';
-import { ERROR_CODES, type ReplyFrame, type ServedModel, type ServingError, type WireInferRequest } from '@paceline/protocol';
+import {
+  ERROR_CODES,
+  type InferRequest,
+  type ReplyFrame,
+  type ServedModel,
+  type ServingError,
+  type WireInferRequest,
+} from '@paceline/protocol';
 import type { StatisticsRegistry } from '@paceline/telemetry';
 import type { AccessLog } from '../access-log/access-log.js';
 import { AccessRecord, CLIENT_LEFT } from '../access-log/access-record.js';
@@ -14,6 +21,8 @@ export interface NoteOptions {
   /** Where refusals are counted. */
   readonly statistics?: StatisticsRegistry;
   readonly accessLog?: AccessLog;
+  /** Requests have spans, so what traces clients are in matters. */
+  readonly traced?: boolean;
 }
 
 /** The call or stream a request came by. */
@@ -43,6 +52,12 @@ export class RequestNote {
 
   resolved(model: ServedModel): void {
     this.#model = model;
+  }
+
+  /** The request with what its client says of its trace. */
+  inTrace(request: InferRequest): InferRequest {
+    const traceParent = this.options.traced ? this.#traceParent() : undefined;
+    return traceParent === undefined ? request : { ...request, traceParent };
   }
 
   accepted(call: InferCall): void {
@@ -78,14 +93,18 @@ export class RequestNote {
   #open(model: string, version: string): AccessRecord | undefined {
     const { accessLog } = this.options;
     if (!accessLog) return undefined;
-    const [traceparent] = this.origin.metadata.get('traceparent');
     return new AccessRecord(accessLog, {
       protocol: 'grpc',
       peer: this.origin.getPeer(),
-      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+      traceparent: this.#traceParent(),
       model,
       version,
       bytesIn: this.bytesIn,
     });
+  }
+
+  #traceParent(): string | undefined {
+    const [value] = this.origin.metadata.get('traceparent');
+    return typeof value === 'string' ? value : undefined;
   }
 }

@@ -42,6 +42,8 @@ export interface HttpDataPlaneOptions {
   /** Where refusals are counted. */
   readonly statistics?: StatisticsRegistry;
   readonly accessLog?: AccessLog;
+  /** Requests have spans. */
+  readonly traced?: boolean;
   /** Memory for bodies, shared with other protocols; one of its own without it. */
   readonly budget?: ByteBudget;
   /** Most that a body may grow by when it is inflated; 0 or absent = any factor. */

@@ -3,7 +3,7 @@
  * mounted on Fastify and on bare sockets alike. Invariant: `done` is called exactly once, unless the client left.
  */
 import { systemClock, type Clock } from '@paceline/clock';
-import type { ModelCatalog, ReplyFrame, ServedModel } from '@paceline/protocol';
+import type { InferRequest, ModelCatalog, ReplyFrame, ServedModel } from '@paceline/protocol';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { Logger, StatisticsRegistry } from '@paceline/telemetry';
 import type { AccessLog } from '../access-log/access-log.js';
@@ -58,6 +58,8 @@ export interface InferRouteOptions {
   /** Where refusals are counted. */
   readonly statistics?: StatisticsRegistry;
   readonly accessLog?: AccessLog;
+  /** Requests have spans, so what traces clients are in matters. */
+  readonly traced?: boolean;
   /** Decodes large JSON bodies elsewhere; without it they are decoded here. */
   readonly offload?: JsonOffload;
 }
@@ -196,13 +198,19 @@ class RunningInfer {
 
   #run(decoded: DecodedInfer): void {
     if (this.#settled) return;
-    const { request, form } = decoded;
+    const { form } = decoded;
+    const request = this.#inTrace(decoded.request);
     this.#record?.identify(request.id);
     this.#timed = wantsTimings(request.parameters);
     const { inferHandler, catalog } = this.options;
     const handler = this.request.grant?.meter(inferHandler, catalog) ?? inferHandler;
     this.#call = handler.infer(request, (frame) => this.#onFrame(frame, request.id, form), this.#limit);
     this.#record?.accepted(this.#call);
+  }
+
+  #inTrace(request: InferRequest): InferRequest {
+    const { traceparent } = this.request;
+    return this.options.traced && traceparent !== undefined ? { ...request, traceParent: traceparent } : request;
   }
 
   #onFrame(frame: ReplyFrame, id: string, form: DecodedInfer['form']): void {

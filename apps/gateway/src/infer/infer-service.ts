@@ -5,14 +5,15 @@
  */
 import type { Clock, Timer } from '@paceline/clock';
 import { readParameters, requestPrefix } from '@paceline/core';
-import { ServingError, type InferRequest, type ModelCatalog, type ReplyFrame, type ServedModel } from '@paceline/protocol';
+import { ServingError, type Envelope, type InferRequest, type ModelCatalog, type ReplyFrame, type ServedModel } from '@paceline/protocol';
 import type { RequestQueue } from '@paceline/streams';
-import type { StatisticsRegistry } from '@paceline/telemetry';
+import type { Span, StatisticsRegistry, Tracing } from '@paceline/telemetry';
 import { AdmissionGate, type AdmissionLimits, type LaneLoad } from './admission-gate.js';
 import { classifyOutputs, planClassification } from './class-outputs.js';
 import { countRefusal } from './count-refusal.js';
 import { Deadlines } from './deadlines.js';
 import { countFailure } from './failure-reason.js';
+import { beginInferSpan, endAbandoned, endAnswered, endRefused } from './infer-span.js';
 import { ModelRoute } from './model-route.js';
 import { PendingRequest } from './pending-request.js';
 import { overdueError, type TimeLimit } from './time-limit.js';
@@ -53,6 +54,8 @@ export interface InferServiceOptions {
   readonly limits?: Partial<InferLimits>;
   /** What lanes in other processes say of their queues; called once per load of a model version. */
   readonly loadOf?: (model: ServedModel) => LaneLoad;
+  /** Where spans go; without it there are none. */
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface InferLimits extends AdmissionLimits {
@@ -110,17 +113,20 @@ export class InferService implements InferHandler {
   }
 
   infer(request: InferRequest, onReply: (frame: ReplyFrame) => void, limit?: TimeLimit): InferCall {
+    const { tracing } = this.#options;
     let refuser = this.#options.statistics.unknownModel;
+    const nowUs = this.#clock.nowUs();
+    const span = tracing && beginInferSpan(tracing, request, nowUs);
     try {
-      const nowUs = this.#clock.nowUs();
       const model = this.#options.catalog.resolve(request.modelName, request.modelVersion);
       const route = this.#routeOf(model);
       refuser = route.statistics;
       if (this.#draining) throw stopping();
-      return this.#accept(request, model, route, nowUs, onReply, limit);
+      return this.#accept(request, model, route, { nowUs, span }, onReply, limit);
     } catch (thrown) {
       // Anything else is a bug, which whoever answers the client counts.
       if (thrown instanceof ServingError) countRefusal(refuser, thrown);
+      if (span) endRefused(span, thrown, this.#clock.nowUs());
       throw thrown;
     }
   }
@@ -129,7 +135,7 @@ export class InferService implements InferHandler {
     request: InferRequest,
     model: ServedModel,
     route: ModelRoute,
-    nowUs: number,
+    { nowUs, span }: { readonly nowUs: number; readonly span: Span | undefined },
     onReply: (frame: ReplyFrame) => void,
     clientLimit: TimeLimit | undefined,
   ): InferCall {
@@ -145,7 +151,7 @@ export class InferService implements InferHandler {
 
     const number = ++this.#lastNumber;
     const dueUs = limit?.dueUs ?? serverDueUs;
-    const accepted = { number, clientId: request.id, model, route, acceptedUs: nowUs, dueUs, limit, bytes, rows, classes };
+    const accepted = { number, clientId: request.id, model, route, acceptedUs: nowUs, dueUs, limit, bytes, rows, classes, span };
     const pending = new PendingRequest(accepted, onReply, this);
     this.#pending.set(number, pending);
     this.#deadlines.add(pending);
@@ -153,7 +159,7 @@ export class InferService implements InferHandler {
     if (dueUs < this.#sweepUs) this.#armSweep(dueUs, nowUs);
     this.#enqueueing = number;
     try {
-      this.#options.queue.enqueue({
+      const envelope: Envelope = {
         ref: { gateway: this.#options.gateway, number },
         model: model.name,
         version: model.version,
@@ -164,7 +170,8 @@ export class InferService implements InferHandler {
         shapeKey,
         inputs,
         outputs,
-      });
+      };
+      this.#options.queue.enqueue(span === undefined ? envelope : { ...envelope, traceParent: span.traceParent });
     } catch (error) {
       this.#forget(pending);
       pending.close();
@@ -191,8 +198,10 @@ export class InferService implements InferHandler {
   }
 
   #end(pending: PendingRequest, answer: ReplyFrame): void {
-    const { route, acceptedUs, bytes } = pending.accepted;
-    const totalUs = this.#clock.nowUs() - acceptedUs;
+    const { route, acceptedUs, bytes, span } = pending.accepted;
+    const nowUs = this.#clock.nowUs();
+    const totalUs = nowUs - acceptedUs;
+    if (span) endAnswered(span, pending.accepted, answer, nowUs);
     this.#forget(pending);
     route.statistics.closeFlight(bytes);
     if (answer.ok) {
@@ -206,9 +215,11 @@ export class InferService implements InferHandler {
     if (!this.#pending.has(pending.number)) return;
     this.#cancelQueued(pending);
     this.#forget(pending);
-    const { route, acceptedUs, bytes } = pending.accepted;
+    const { route, acceptedUs, bytes, span } = pending.accepted;
+    const nowUs = this.#clock.nowUs();
+    if (span) endAbandoned(span, pending.accepted, nowUs);
     route.statistics.closeFlight(bytes);
-    route.statistics.recordFailure('CANCELED', (this.#clock.nowUs() - acceptedUs) * 1000, 'client_left');
+    route.statistics.recordFailure('CANCELED', (nowUs - acceptedUs) * 1000, 'client_left');
   }
 
   /** Refuses new requests from now on; resolves when every accepted one has been answered, expired or cancelled. */

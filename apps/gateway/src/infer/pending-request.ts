@@ -3,6 +3,7 @@
  * order-preserving model is unanswered. Invariant: after the final frame or a cancel nothing more is delivered.
  */
 import type { ReplyFrame, ServedModel } from '@paceline/protocol';
+import type { Span } from '@paceline/telemetry';
 import type { ClassificationPlan } from './class-outputs.js';
 import type { Due } from './deadlines.js';
 import type { ModelRoute } from './model-route.js';
@@ -27,6 +28,8 @@ export interface AcceptedRequest extends Overdue {
   /** Rows of its inputs. */
   readonly rows: number;
   readonly classes: ClassificationPlan | undefined;
+  /** undefined = not traced. */
+  readonly span: Span | undefined;
 }
 
 export class PendingRequest implements Due {

@@ -8,7 +8,14 @@ import type { ServeOptions } from '@paceline/config';
 import { metricsOptions } from '@paceline/nest-kit';
 import type { ModelCatalog, ModelControl, ReplyFrame } from '@paceline/protocol';
 import type { RequestQueue } from '@paceline/streams';
-import { createMetrics, type Log, type MetricFamily, type StatisticsReader, type StatisticsRegistry } from '@paceline/telemetry';
+import {
+  createMetrics,
+  type Log,
+  type MetricFamily,
+  type StatisticsReader,
+  type StatisticsRegistry,
+  type Tracing,
+} from '@paceline/telemetry';
 import { createGatewayApp } from '../control/gateway.app.js';
 import { SERVED_EXTENSIONS, type GatewayOptions, type ServerInfo } from '../control/gateway.options.js';
 import { createGrpcServer } from '../grpc/grpc.server.js';
@@ -39,6 +46,8 @@ export interface GatewayPorts {
   /** See {@link InferServiceOptions.loadOf}. */
   readonly loadOf?: InferServiceOptions['loadOf'];
   readonly clock: Clock;
+  /** Where spans go; without it there are none. Whoever opened it closes it. */
+  readonly tracing?: Tracing | undefined;
   /** Of the program, as its metadata says. */
   readonly version: string;
   /** What it shows to a scrape beside what every gateway shows. */
@@ -88,6 +97,7 @@ export async function createGateway(options: ServeOptions, log: Log, ports: Gate
     statistics,
     clock,
     limits: inferLimits(options),
+    tracing: ports.tracing,
     ...(ports.loadOf && { loadOf: ports.loadOf }),
   });
   let ready = true;
@@ -100,7 +110,7 @@ export async function createGateway(options: ServeOptions, log: Log, ports: Gate
   };
   const limits = gatewayLimits(options);
   const budget = new ByteBudget(limits.maxBufferedBytes, clock);
-  const noted = { statistics, ...(accessLog && { accessLog }) };
+  const noted = { statistics, traced: ports.tracing !== undefined, ...(accessLog && { accessLog }) };
   const gatewayOptions: GatewayOptions = {
     catalog,
     control,

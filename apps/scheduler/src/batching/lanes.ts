@@ -7,7 +7,7 @@ import type { Clock } from '@paceline/clock';
 import { DEFAULT_QUEUE_TIMEOUT_US } from '@paceline/core';
 import type { RequestRef } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
-import type { StatisticsRegistry } from '@paceline/telemetry';
+import type { StatisticsRegistry, Tracing } from '@paceline/telemetry';
 import type { BatchCompletion, InstanceEvent, WorkerLink, WorkerListener } from '@paceline/worker-rpc';
 import { Dispatcher, type BatchIds } from '../dispatch/dispatcher.js';
 import type { LaneDirectory } from '../intake/lane-intake.js';
@@ -23,6 +23,8 @@ export interface LanesOptions {
   readonly queueTimeoutUs?: number;
   /** Where several of these share a worker; default numbers of its own. */
   readonly batchIds?: BatchIds;
+  /** Where spans go; without it there are none. */
+  readonly tracing?: Tracing | undefined;
 }
 
 interface VersionLanes {
@@ -50,7 +52,7 @@ export class Lanes implements LaneHost, LaneDirectory, WorkerListener {
   }
 
   open(spec: LaneSpec): void {
-    const { clock, replies, statistics, queueTimeoutUs = DEFAULT_QUEUE_TIMEOUT_US } = this.options;
+    const { clock, replies, statistics, queueTimeoutUs = DEFAULT_QUEUE_TIMEOUT_US, tracing } = this.options;
     let versions = this.#models.get(spec.model);
     if (!versions) this.#models.set(spec.model, (versions = new Map<string, VersionLanes>()));
     let lanes = versions.get(spec.version);
@@ -62,6 +64,7 @@ export class Lanes implements LaneHost, LaneDirectory, WorkerListener {
       dispatcher: this.#dispatcher,
       statistics: statistics.forVersion(spec.model, spec.version),
       queueTimeoutUs,
+      tracing,
     };
     lanes.current = new ModelLane(spec, ports);
     if (!previous) return;

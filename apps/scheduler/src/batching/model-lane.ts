@@ -10,7 +10,7 @@ import type { Clock, Timer } from '@paceline/clock';
 import { batchPolicyOf, DynamicBatcher, maxQueuedOf, type Decision } from '@paceline/core';
 import type { Envelope, LanePressure, RequestRef, ServingError } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
-import type { ModelStatistics, ReleaseReason } from '@paceline/telemetry';
+import type { ModelStatistics, ReleaseReason, Tracing } from '@paceline/telemetry';
 import type { BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { LaneSpec } from '../placement/lane-host.js';
@@ -23,6 +23,7 @@ import type { LaneItem } from './lane-item.js';
 import { LaneItems } from './lane-items.js';
 import { LaneObjective } from './lane-objective.js';
 import { LaneTimer } from './lane-timer.js';
+import { queueSpan } from './queue-span.js';
 import { recoveryOf } from './recovery.js';
 import { unfitFor } from './signature.js';
 
@@ -33,6 +34,8 @@ export interface LanePorts {
   readonly statistics: ModelStatistics;
   /** Bound on queueing for requests without any other timeout, microseconds. */
   readonly queueTimeoutUs: number;
+  /** Where spans go; without it there are none. */
+  readonly tracing?: Tracing | undefined;
 }
 
 export class ModelLane {
@@ -263,8 +266,8 @@ export class ModelLane {
   }
 
   #send(items: LaneItem[], rows: number, reason: ReleaseReason, instance: LaneInstance, nowUs: number): void {
-    const to = { instance: instance.name, quarantine: instance === this.#quarantine };
-    const batch = batchOf(this.spec, this.ports.dispatcher.nextId(), items, rows, to, nowUs);
+    const to = { instance: instance.name, quarantine: instance === this.#quarantine, reason };
+    const batch = batchOf(this.spec, this.ports.dispatcher.nextId(), items, rows, to, nowUs, this.ports.tracing);
     const flight = new LaneBatch(batch, items, reason, instance, this);
     this.#flights += 1;
     instance.lastUsedUs = nowUs;
@@ -284,6 +287,8 @@ export class ModelLane {
   }
 
   #refuse(item: LaneItem, error: ServingError): void {
+    const { tracing, clock } = this.ports;
+    if (tracing) queueSpan(tracing, item, { error }, clock.nowUs());
     this.#items.finish(item);
     this.ports.replies.send(item.envelope.ref, { ok: false, final: true, error });
   }

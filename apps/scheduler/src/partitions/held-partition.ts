@@ -6,7 +6,7 @@
 import type { Clock } from '@paceline/clock';
 import type { Envelope, Epoch, LanePressure, RequestRef } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
-import type { StatisticsRegistry } from '@paceline/telemetry';
+import type { StatisticsRegistry, Tracing } from '@paceline/telemetry';
 import type { BatchCompletion } from '@paceline/worker-rpc';
 import { Lanes } from '../batching/lanes.js';
 import type { BatchIds } from '../dispatch/dispatcher.js';
@@ -24,6 +24,7 @@ export interface HeldPartitionPorts {
   readonly statistics: StatisticsRegistry;
   readonly batchIds: BatchIds;
   readonly queueTimeoutUs: number;
+  readonly tracing?: Tracing | undefined;
   /** Whether the lease is valid now. */
   readonly isValid: () => boolean;
   /** Whether this partition takes the requests of that load, as placement said. */
@@ -44,14 +45,14 @@ export class HeldPartition implements FlightSender {
     readonly epoch: Epoch,
     private readonly ports: HeldPartitionPorts,
   ) {
-    const { clock, workers, statistics, batchIds, queueTimeoutUs, isValid } = ports;
+    const { clock, workers, statistics, batchIds, queueTimeoutUs, tracing, isValid } = ports;
     const replies: ReplyChannel = {
       send(ref, frame) {
         if (isValid()) ports.replies.send(ref, frame);
       },
     };
     const link = workers.flights.linkOf(this);
-    this.#lanes = new Lanes({ clock, link, replies, statistics, queueTimeoutUs, batchIds });
+    this.#lanes = new Lanes({ clock, link, replies, statistics, queueTimeoutUs, batchIds, tracing });
     this.#unopened = new UnopenedLanes(clock, replies);
     this.intake = new LaneIntake(this.#lanes, replies, (envelope) => this.#wait(envelope));
     this.#loads = new LaneLoads({ clock, lanes: this.#lanes, workers, isHome: ports.isHome, onOpen: (load) => this.#flush(load) });

@@ -7,7 +7,7 @@
 import type { Clock } from '@paceline/clock';
 import type { Epoch, GatewayMessage, LanePressure } from '@paceline/protocol';
 import type { RequestIntake, SchedulerLinks } from '@paceline/streams';
-import type { StatisticsRegistry } from '@paceline/telemetry';
+import type { StatisticsRegistry, Tracing } from '@paceline/telemetry';
 import type { RemoteWorker, WorkerHello } from '@paceline/worker-rpc';
 import { BatchIds } from '../dispatch/dispatcher.js';
 import type { Load } from '../workers/loads.js';
@@ -29,6 +29,7 @@ export interface PartitionOwnerPorts {
   readonly links: Pick<SchedulerLinks, 'send' | 'tell' | 'broadcast'>;
   readonly statistics: StatisticsRegistry;
   readonly queueTimeoutUs: number;
+  readonly tracing?: Tracing | undefined;
   /** The leases; given as a function because the two know each other. */
   readonly keeper: () => LeaseKeeper;
   /** Starts to read where the previous owner stopped. */

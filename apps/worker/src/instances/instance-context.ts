@@ -1,7 +1,7 @@
 /** What all instances of a worker share: where they live, whom they tell, and how long things may take. Times in microseconds. */
 import type { Clock } from '@paceline/clock';
 import type { ReplyChannel } from '@paceline/streams';
-import type { Logger } from '@paceline/telemetry';
+import type { Logger, Tracing } from '@paceline/telemetry';
 import type { BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
 import type { HostFleet } from '../hosts/host-fleet.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
@@ -23,6 +23,8 @@ export interface InstanceContext {
   readonly beginLimitUs: number;
   readonly copies: CopyCounter;
   readonly observer: WorkerObserver | undefined;
+  /** Where spans go; undefined = there are none. */
+  readonly tracing: Tracing | undefined;
   onInstance(event: InstanceEvent): void;
   onCompletion(completion: BatchCompletion): void;
 }

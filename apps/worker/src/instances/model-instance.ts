@@ -10,6 +10,7 @@ import type { Berth, Tenant } from '../hosts/host-fleet.js';
 import type { PlacementRequest } from '../hosts/placement.js';
 import type { HostEnd } from '../hosts/host-process.js';
 import { POOL_COPY_BYTES } from '../hosts/shared-file.js';
+import { batchSpans, runOf } from '../infer/batch-spans.js';
 import { executeFrame, gather, writeLargeInputs, type GatheredBatch } from '../infer/gather.js';
 import { asServingError, unanswered } from '../infer/completion.js';
 import { deliver, type ComputeStages, type Delivery } from '../infer/deliver.js';
@@ -22,6 +23,9 @@ import type { LoadedModel } from './loaded-model.js';
 import { warmUp } from './warm-up.js';
 
 const MOST_BATCHES = 2;
+
+/** When a batch was given to the instance, when the host was free for it, and when its answer came. */
+type Took = Pick<Delivery, 'beganUs' | 'arrivedUs'> & { readonly givenUs: number };
 
 export class ModelInstance implements Tenant {
   readonly modelKey: string;
@@ -103,7 +107,7 @@ export class ModelInstance implements Tenant {
     try {
       gathered = gather(batch, this.model.tensors);
     } catch (error) {
-      queueMicrotask(() => this.#complete(batch, 'failed', false, asServingError(error)));
+      queueMicrotask(() => this.#complete(batch, 'failed', false, asServingError(error), givenUs));
       return;
     }
     const slot = berth.host.takeSlot();
@@ -134,7 +138,7 @@ export class ModelInstance implements Tenant {
       what: `a run of model '${batch.model}'`,
       onAnswer: (answer: Buffer) => this.#onAnswer(batch, berth, answer, givenUs, gathered.totalBytes),
       onGone: (started: boolean, reason: string, cause?: HostEnd['cause']) =>
-        this.#onLost(batch, started, reason, cause === 'hung' ? limitUs : undefined),
+        this.#onLost(batch, started, reason, givenUs, cause === 'hung' ? limitUs : undefined),
     };
     host.send(frame, sequence, work, slot);
   }
@@ -232,18 +236,18 @@ export class ModelInstance implements Tenant {
     const arrivedUs = clock.nowUs();
     const beganUs = Math.max(givenUs, this.#freeSinceUs);
     this.#freeSinceUs = arrivedUs;
-    if (answer.readUInt32LE(4) !== FRAME.result) return this.#complete(batch, 'failed', true, failure(answer));
-    const took = { beganUs, arrivedUs };
+    if (answer.readUInt32LE(4) !== FRAME.result) return this.#complete(batch, 'failed', true, failure(answer), givenUs);
+    const took = { givenUs, beganUs, arrivedUs };
     const large = readLargeOutputs(answer, berth.host.shared);
     if (large === undefined) return this.#deliver(batch, berth, readOutputs(answer, berth.host.shared), took, inputBytes);
     return large.then(
       (outputs) => this.#deliver(batch, berth, outputs, took, inputBytes),
-      (error: unknown) => this.#complete(batch, 'failed', true, asServingError(error)),
+      (error: unknown) => this.#complete(batch, 'failed', true, asServingError(error), givenUs),
     );
   }
 
-  #deliver(batch: Batch, berth: Berth, outputs: BatchOutputs, took: Pick<Delivery, 'beganUs' | 'arrivedUs'>, inputBytes: number): void {
-    const { clock, replies, copies } = this.context;
+  #deliver(batch: Batch, berth: Berth, outputs: BatchOutputs, took: Took, inputBytes: number): void {
+    const { clock, replies, copies, tracing } = this.context;
     let stages: ComputeStages;
     try {
       stages = deliver(batch, outputs, {
@@ -254,8 +258,9 @@ export class ModelInstance implements Tenant {
         ...took,
       });
     } catch (error) {
-      return this.#complete(batch, 'failed', true, asServingError(error));
+      return this.#complete(batch, 'failed', true, asServingError(error), took.givenUs);
     }
+    if (tracing) batchSpans(tracing, batch, { ...took, run: runOf(outputs, took.arrivedUs), endUs: clock.nowUs() });
     this.model.limit.record(stages.computeInferNs / 1000, inputBytes);
     this.#end();
     this.context.onCompletion({ batchId: batch.id, instance: batch.instance, outcome: 'ok', started: true, error: undefined, ...stages });
@@ -266,7 +271,7 @@ export class ModelInstance implements Tenant {
   }
 
   /** @param overLimitUs the limit, if the host was ended because a run took longer */
-  #onLost(batch: Batch, started: boolean, reason: string, overLimitUs: number | undefined): void {
+  #onLost(batch: Batch, started: boolean, reason: string, givenUs: number, overLimitUs: number | undefined): void {
     if (started) this.model.isolated = true;
     const hung = started && overLimitUs !== undefined;
     if (hung) this.model.limit.outlived(overLimitUs);
@@ -277,10 +282,12 @@ export class ModelInstance implements Tenant {
         reason: hung ? 'execute_limit' : 'instance_lost',
       },
     );
-    this.#complete(batch, 'lost', started, error);
+    this.#complete(batch, 'lost', started, error, givenUs);
   }
 
-  #complete(batch: Batch, outcome: 'failed' | 'lost', started: boolean, error: ServingError): void {
+  #complete(batch: Batch, outcome: 'failed' | 'lost', started: boolean, error: ServingError, givenUs: number): void {
+    const { tracing, clock } = this.context;
+    if (tracing) batchSpans(tracing, batch, { givenUs, endUs: clock.nowUs() }, error);
     if (started || outcome === 'lost') this.#end();
     this.context.onCompletion(unanswered(batch, outcome, started, error));
   }

@@ -9,7 +9,9 @@ import {
   createMetricsServer,
   joinCluster,
   listenError,
+  manifestVersion,
   metricsOptions,
+  openTracing,
   readLinkSecurity,
   type Health,
   type RunningProcess,
@@ -48,8 +50,10 @@ export async function startWorker(options: ClusterServeOptions, log: Log): Promi
   const metrics = createMetrics({ statistics, ...metricsOptions(options.metrics) });
   const joined = await joinCluster(cluster, { self: { role: 'worker', id }, clock, logger });
 
+  const version = manifestVersion(new URL('../../package.json', import.meta.url));
+  const tracing = await openTracing(options, { service: 'paceline-worker', instance: id, version }, logger);
   const links = createWorkerLinks({ id, clock, ...security, onProblem: (text) => logger.warn(text) });
-  const local = createLocalWorker({ replies: links, logger: log.module('worker'), clock, observer: restartCounter(statistics) });
+  const local = createLocalWorker({ replies: links, logger: log.module('worker'), clock, observer: restartCounter(statistics), tracing });
   statistics.instanceMemory = () => local.instanceMemory();
   const worker = new ClusterWorker({ id, devices: devicesOf(), worker: local, links, clock });
 
@@ -64,7 +68,13 @@ export async function startWorker(options: ClusterServeOptions, log: Log): Promi
     return { ready: waitsFor.length === 0, waitsFor };
   };
   const metricsServer = createMetricsServer({ metrics, logger: log.module('metrics'), health });
-  const closers: (() => Promise<void>)[] = [() => joined.close(), () => links.close(), () => local.close(0), () => metricsServer.close()];
+  const closers: (() => Promise<void>)[] = [
+    async () => tracing?.close(),
+    () => joined.close(),
+    () => links.close(),
+    () => local.close(0),
+    () => metricsServer.close(),
+  ];
   const closeAll = async (): Promise<void> => {
     await Promise.allSettled(closers.toReversed().map((close) => close()));
   };

@@ -1,6 +1,6 @@
 /** Flags of the server itself, its log and its model repository. */
 import { flag, optionalFlag, refused, repeatableFlag, withoutEffect } from '../flag.js';
-import { backendSetting, integer, oneOf, text, toggle } from '../flag-types.js';
+import { backendSetting, fraction, httpUrl, integer, oneOf, text, toggle } from '../flag-types.js';
 
 export const serverFlags = {
   id: flag('Server', text('<name>'), 'paceline', 'Name of this server in its metadata'),
@@ -129,6 +129,21 @@ export const logFlags = {
     'default',
     'Form of a log line',
     withoutEffect('a terminal gets readable lines, a file or pipe one JSON object a line with ISO 8601 times'),
+  ),
+};
+
+export const traceFlags = {
+  'trace-otlp-endpoint': optionalFlag(
+    'Traces',
+    httpUrl,
+    'off',
+    'OpenTelemetry collector that gets spans by OTLP over HTTP, as in http://localhost:4318; /v1/traces is added where there is no path',
+  ),
+  'trace-sample-rate': flag(
+    'Traces',
+    fraction,
+    '1',
+    'Share of the requests without a trace context that get a trace, 0 to 1; others are traced where their context says sampled',
   ),
 };
 
