@@ -6,6 +6,7 @@ import type { Envelope, RequestRef } from '@paceline/protocol';
 import type { ReplyChannel, RequestIntake } from '@paceline/streams';
 import { notReady } from '../batching/lane-errors.js';
 import type { ModelLane } from '../batching/model-lane.js';
+import { RunningElsewhere } from './running-elsewhere.js';
 import { SeenRequests } from './seen-requests.js';
 
 /** What the intake needs of the lanes. */
@@ -17,6 +18,8 @@ export interface LaneDirectory {
 }
 
 export class LaneIntake implements RequestIntake {
+  /** What earlier owners have with workers. */
+  readonly running = new RunningElsewhere();
   readonly #seen = new SeenRequests();
 
   constructor(
@@ -26,12 +29,8 @@ export class LaneIntake implements RequestIntake {
     private readonly onUnopened?: (envelope: Envelope) => void,
   ) {}
 
-  /** Requests that are executed already, on behalf of another scheduler: they are dropped when they come. */
-  noteRunning(refs: Iterable<RequestRef>): void {
-    for (const ref of refs) this.#seen.add(ref, 1);
-  }
-
   onEnvelope(envelope: Envelope): void {
+    if (this.running.keep(envelope)) return;
     if (!this.#seen.add(envelope.ref, envelope.attempt)) return;
     const lane = this.lanes.find(envelope.model, envelope.version);
     if (lane) lane.enqueue(envelope);
@@ -40,6 +39,7 @@ export class LaneIntake implements RequestIntake {
   }
 
   onCancel(ref: RequestRef, model: string, version: string): void {
+    this.running.cancel(ref);
     this.lanes.cancel(ref, model, version);
   }
 }

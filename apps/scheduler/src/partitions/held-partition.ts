@@ -3,7 +3,7 @@
  * themselves from what workers announce. Invariant: it answers nobody once its lease is not valid any more; batches that
  * are with workers then end as they end, and whoever owns the partition next answers for the rest.
  */
-import type { Clock } from '@paceline/clock';
+import type { Clock, Timer } from '@paceline/clock';
 import type { Envelope, Epoch, LanePressure, RequestRef } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { StatisticsRegistry, Tracing } from '@paceline/telemetry';
@@ -38,6 +38,7 @@ export class HeldPartition implements FlightSender {
   readonly #lanes: Lanes;
   readonly #unopened: UnopenedLanes;
   readonly #loads: LaneLoads;
+  readonly #runningEnded: Timer;
   #abandoned = false;
 
   constructor(
@@ -56,6 +57,7 @@ export class HeldPartition implements FlightSender {
     this.#unopened = new UnopenedLanes(clock, replies);
     this.intake = new LaneIntake(this.#lanes, replies, (envelope) => this.#wait(envelope));
     this.#loads = new LaneLoads({ clock, lanes: this.#lanes, workers, isHome: ports.isHome, onOpen: (load) => this.#flush(load) });
+    this.#runningEnded = clock.setTimer(queueTimeoutUs, () => this.intake.running.clear());
     for (const load of workers.loads.all()) this.#loads.sync(load, false);
   }
 
@@ -70,7 +72,12 @@ export class HeldPartition implements FlightSender {
   }
 
   onCancel(ref: RequestRef, model: string, version: string): void {
-    if (!this.#unopened.cancel(ref, model, version)) this.#lanes.cancel(ref, model, version);
+    if (!this.#unopened.cancel(ref, model, version)) this.intake.onCancel(ref, model, version);
+  }
+
+  /** What an earlier owner had there is lost with it. */
+  onWorkerLost(worker: string): void {
+    for (const envelope of this.intake.running.workerLost(worker)) this.intake.onEnvelope(envelope);
   }
 
   onCompletion(completion: BatchCompletion): void {
@@ -89,6 +96,8 @@ export class HeldPartition implements FlightSender {
   /** The lease is over: what waits is dropped, nothing is sent any more. */
   abandon(): void {
     this.#abandoned = true;
+    this.#runningEnded.cancel();
+    this.intake.running.clear();
     this.#loads.stop();
     this.#unopened.abandon();
     this.#lanes.abandon();

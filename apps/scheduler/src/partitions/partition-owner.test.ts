@@ -85,6 +85,24 @@ describe('taking over', () => {
     expect(numbersOf(worker)).toEqual([[7], [8], [7]]);
   });
 
+  test('what was running for an earlier owner runs again when its worker is lost', async () => {
+    await workerWith('w1');
+    const first = newRig('s1');
+    await first.start(['w1']);
+    await first.send([7]);
+    await first.keeper.stop();
+    const second = newRig('s2');
+    await second.start(['w1', 'w2']);
+    await second.send([7]);
+    const other = await workerWith('w2');
+    await settle();
+    expect(other.batches).toEqual([]);
+    network.down('w1');
+    await settle();
+    await pass(0);
+    expect(numbersOf(other)).toEqual([[7]]);
+  });
+
   test('a worker that knows a higher epoch makes it acquire above that', async () => {
     const worker = await workerWith('w1');
     worker.epochs.set(HOME, { number: 41, owner: 'somebody' });

@@ -99,6 +99,10 @@ export class PartitionOwner implements LeaseListener {
     for (const { held } of this.#owned.values()) held.onLoadChanged(load);
   }
 
+  onWorkerLost(worker: string): void {
+    for (const { held } of this.#owned.values()) held.onWorkerLost(worker);
+  }
+
   onWorkerUp(remote: RemoteWorker, hello: WorkerHello): void {
     const keeper = this.ports.keeper();
     for (const { partition, epoch } of hello.epochs) keeper.noteEpoch(partition, epoch.number);
@@ -134,7 +138,7 @@ export class PartitionOwner implements LeaseListener {
   async #claim(remote: RemoteWorker, partition: number, epoch: Epoch, held: HeldPartition): Promise<void> {
     const answer = remote.claim(partition, epoch).then(
       async (claimed) => {
-        if (claimed.ok) return held.intake.noteRunning(claimed.running);
+        if (claimed.ok) return held.intake.running.note(remote.worker, claimed.running);
         const keeper = this.ports.keeper();
         keeper.noteEpoch(partition, claimed.highest.number);
         await keeper.contest(partition, epoch);

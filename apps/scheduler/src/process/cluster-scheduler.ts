@@ -81,6 +81,7 @@ export class ClusterScheduler implements SchedulerLinkListener {
       {
         onLoadChanged: (load) => this.partitions.onLoadChanged(load),
         onWorkerUp: (remote, hello) => this.partitions.onWorkerUp(remote, hello),
+        onWorkerLost: (worker) => this.partitions.onWorkerLost(worker),
       },
       this.placement.fleet,
     );

@@ -18,6 +18,9 @@ export class StreamReaders {
   /** Since the process started. */
   readonly counters: PartitionReaderCounters = { entries: 0, requests: 0, undecodable: 0 };
 
+  /** By partition: how far this process has read. Where the lease knows less, what lies between must not be run again. */
+  readonly #read = new Map<number, string>();
+
   constructor(private readonly ports: StreamReadersPorts) {}
 
   read({ partition, cursor }: AcquiredLease, intake: RequestIntake): IntakeReader {
@@ -25,7 +28,20 @@ export class StreamReaders {
     const { redis, keys } = joined;
     const { counters } = this;
     const reader = new PartitionReader({ clock, redis, keys: keys.partition(partition), owner, intake, onProblem, counters });
-    reader.start({ cursor });
-    return reader;
+    const own = this.#read.get(partition) ?? cursor;
+    reader.start({ cursor: isLater(own, cursor) ? own : cursor });
+    return {
+      stop: async () => {
+        await reader.stop();
+        this.#read.set(partition, reader.cursor);
+      },
+    };
   }
+}
+
+/** Of two ids of stream entries, `<milliseconds>-<number>`. */
+function isLater(a: string, b: string): boolean {
+  const [aMs = 0, aNumber = 0] = a.split('-').map(Number);
+  const [bMs = 0, bNumber = 0] = b.split('-').map(Number);
+  return aMs > bMs || (aMs === bMs && aNumber > bNumber);
 }

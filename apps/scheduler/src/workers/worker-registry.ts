@@ -26,6 +26,8 @@ export interface WorkersListener {
   onLoadChanged(load: Load): void;
   /** The worker can be given batches; `hello.epochs` says what it knows of partitions. */
   onWorkerUp(remote: RemoteWorker, hello: WorkerHello): void;
+  /** It cannot be reached any more; its batches have ended as lost. */
+  onWorkerLost(worker: string): void;
 }
 
 interface Dialled {
@@ -173,6 +175,7 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
     dialled.up = false;
     for (const load of this.loads.workerGone(worker)) this.listener.onLoadChanged(load);
     this.flights.onWorkerLost(worker, reason);
+    this.listener.onWorkerLost(worker);
   }
 
   #changed(load: Load): void {

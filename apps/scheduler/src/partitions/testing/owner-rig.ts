@@ -48,6 +48,7 @@ export class OwnerRig {
     this.workers = new WorkerRegistry(network.connectFrom(id), {
       onLoadChanged: (load) => this.owner.onLoadChanged(load),
       onWorkerUp: (remote, hello) => this.owner.onWorkerUp(remote, hello),
+      onWorkerLost: (worker) => this.owner.onWorkerLost(worker),
     });
     const links = {
       send: (ref: RequestRef, frame: ReplyFrame) => {
