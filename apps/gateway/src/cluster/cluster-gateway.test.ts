@@ -89,6 +89,19 @@ describe('a gateway of a cluster', () => {
       expect(catalog.index(false)).toEqual(index);
     });
 
+    test('does not call a model unknown before it has been told of any', () => {
+      const refusal = (name: string): unknown => {
+        try {
+          return cluster.catalog.resolve(name, '');
+        } catch (error) {
+          return error;
+        }
+      };
+      expect(refusal('m')).toMatchObject({ code: 'UNAVAILABLE', reason: 'starting', retryAfterMs: 1000 });
+      publish(A, routing([]));
+      expect(refusal('m')).toMatchObject({ code: 'NOT_FOUND', reason: 'unknown_model' });
+    });
+
     test('keeps the object of a load until another load takes its place', () => {
       publish(A, routing([routed('m'), routed('n')]));
       const [m, n] = [cluster.catalog.resolve('m', ''), cluster.catalog.resolve('n', '')];

@@ -5,6 +5,7 @@
 import { unresolvedModel } from '@paceline/core';
 import {
   isCurrentEpoch,
+  ServingError,
   type ModelCatalog,
   type ModelIndexEntry,
   type RoutedModel,
@@ -67,6 +68,8 @@ export class RemoteCatalog implements ModelCatalog {
     const known = this.#models.get(name);
     const routed = version === '' ? known?.latest : known?.ready.get(version);
     if (routed !== undefined) return routed.model;
+    // Who has been told nothing cannot say that a model does not exist.
+    if (this.#routing === undefined) throw noRoutingYet(name);
     throw unresolvedModel(name, version, known && { any: known.versions.size > 0, asked: known.versions.has(version) });
   }
 
@@ -100,6 +103,16 @@ export class RemoteCatalog implements ModelCatalog {
     const index = this.#routing?.index ?? [];
     return readyOnly ? index.filter(({ state }) => state === 'READY') : index;
   }
+}
+
+/** How long until somebody is expected to say which models there are. */
+const ROUTING_WITHIN_MS = 1000;
+
+function noRoutingYet(name: string): ServingError {
+  return new ServingError('UNAVAILABLE', `model '${name}' cannot be looked up: the gateway starts and has not been told of any model yet`, {
+    reason: 'starting',
+    retryAfterMs: ROUTING_WITHIN_MS,
+  });
 }
 
 function keepIdentity(offered: RoutedModel, known: RoutedModel | undefined): RoutedModel {
