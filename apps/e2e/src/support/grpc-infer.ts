@@ -26,14 +26,14 @@ export class GrpcInfer {
   }
 
   /**
-   * @param options a deadline in milliseconds since the epoch; a signal that cancels the call
+   * @param options a deadline in milliseconds since the epoch; a signal that cancels the call; a W3C trace context
    * @throws grpc-js's ServiceError
    */
   infer(
     model: string,
     id: string,
     inputs: readonly RawInput[],
-    options: { readonly deadline?: number; readonly signal?: AbortSignal } = {},
+    options: { readonly deadline?: number; readonly signal?: AbortSignal; readonly traceparent?: string } = {},
   ): Promise<RawAnswer> {
     const request = create(ModelInferRequestSchema, {
       modelName: model,
@@ -41,6 +41,8 @@ export class GrpcInfer {
       inputs: inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(BigInt) })),
       rawInputContents: inputs.map(({ data }) => data),
     });
+    const metadata = new Metadata();
+    if (options.traceparent !== undefined) metadata.set('traceparent', options.traceparent);
     return new Promise((resolve, reject) => {
       const { deadline, signal } = options;
       const call = this.#client.makeUnaryRequest(
@@ -48,7 +50,7 @@ export class GrpcInfer {
         (bytes: Uint8Array) => Buffer.from(bytes),
         (bytes: Buffer) => bytes,
         toBinary(ModelInferRequestSchema, request),
-        new Metadata(),
+        metadata,
         deadline === undefined ? {} : { deadline },
         (error, bytes) => {
           if (error !== null) return reject(error);

@@ -59,6 +59,7 @@ export async function openOtlpTracing(options: OtlpTracingOptions): Promise<Trac
       }),
     ],
   });
+  const epoch = new Epoch(clock);
   const tracer = provider.getTracer('paceline');
   const contextOf = (traceParent: string | undefined): Context => {
     const parent = readParent(traceParent);
@@ -66,8 +67,7 @@ export async function openOtlpTracing(options: OtlpTracingOptions): Promise<Trac
   };
   return {
     start({ name, parent, startUs, attributes, links }) {
-      // Taken anew each time: the wall clock may be set while the server runs.
-      const epochUs = clock.wallMs() * 1000 - clock.nowUs();
+      const epochUs = epoch.us();
       const kind = name === 'paceline.infer' ? api.SpanKind.SERVER : api.SpanKind.INTERNAL;
       const startTime = hrTime(epochUs + startUs);
       const linked = links?.flatMap((link) => readParent(link) ?? []).map((context) => ({ context }));
@@ -86,12 +86,28 @@ export async function openOtlpTracing(options: OtlpTracingOptions): Promise<Trac
   };
 }
 
+/**
+ * What makes a time since 1970 of one on the monotonic clock. The wall clock tells whole milliseconds, so the largest
+ * difference is nearest to the truth; one that is off by more means that the wall clock was set.
+ */
+class Epoch {
+  #us = -Infinity;
+
+  constructor(private readonly clock: Clock) {}
+
+  us(): number {
+    const seenUs = this.clock.wallMs() * 1000 - this.clock.nowUs();
+    if (seenUs > this.#us || seenUs < this.#us - 1000) this.#us = seenUs;
+    return this.#us;
+  }
+}
+
 class OtlpSpan implements Span {
   readonly traceParent: string;
 
   constructor(
     private readonly span: OtelSpan,
-    /** What makes a time since the epoch of one on the monotonic clock. */
+    /** See {@link Epoch}. */
     private readonly epochUs: number,
     private readonly errorStatus: number,
   ) {
