@@ -37,11 +37,10 @@ export class InMemoryClusterState {
 
   readonly membership: Membership = {
     beat: (self, ttlMs) => {
-      const nowUs = this.clock.nowUs();
-      this.#members.set(self.id, { member: self, endsUs: nowUs + ttlMs * 1000 });
-      for (const [id, { endsUs }] of this.#members) if (endsUs <= nowUs) this.#members.delete(id);
-      return Promise.resolve([...this.#members.values()].map(({ member }) => member));
+      this.#members.set(self.id, { member: self, endsUs: this.clock.nowUs() + ttlMs * 1000 });
+      return Promise.resolve(this.#live());
     },
+    look: () => Promise.resolve(this.#live()),
     leave: (self) => {
       this.#members.delete(self.id);
       return Promise.resolve();
@@ -67,6 +66,12 @@ export class InMemoryClusterState {
     this.#leases.clear();
     this.#members.clear();
     this.#desired.clear();
+  }
+
+  #live(): readonly Member[] {
+    const nowUs = this.clock.nowUs();
+    for (const [id, { endsUs }] of this.#members) if (endsUs <= nowUs) this.#members.delete(id);
+    return [...this.#members.values()].map(({ member }) => member);
   }
 
   #acquire(name: string, owner: string, ttlMs: number, above: number): Acquired {

@@ -39,6 +39,8 @@ export interface Membership {
    * @param ttlMs below 60,000
    */
   beat(self: Member, ttlMs: number): Promise<readonly Member[]>;
+  /** Who is there, for one that has not announced itself. */
+  look(): Promise<readonly Member[]>;
   /** Takes it out at once. */
   leave(self: Member): Promise<void>;
 }

@@ -23,6 +23,13 @@ export function isCurrentEpoch(offered: Epoch, known: Epoch | undefined): boolea
 
 export type MemberRole = 'gateway' | 'scheduler' | 'worker';
 
+/** Settings that all processes of a cluster must have alike: one that has others would harm them, so it may not join. */
+export interface CommonSettings {
+  readonly partitions: number;
+  /** Made from the cluster secret so that nobody can find the secret in it; '' = there is no secret. */
+  readonly secretMark: string;
+}
+
 /** One live process, as it announces itself with each heartbeat. */
 export interface Member {
   readonly role: MemberRole;
@@ -32,6 +39,7 @@ export interface Member {
   readonly address: string;
   /** It finishes what it has and takes nothing new. */
   readonly draining: boolean;
+  readonly common?: CommonSettings;
 }
 
 /** What a worker can execute on. Ids are unique within the worker: `cpu`, `gpu:0`. */

@@ -19,6 +19,7 @@ export {
 } from './grpc/typed-contents.js';
 export {
   isCurrentEpoch,
+  type CommonSettings,
   type CountedTime,
   type Device,
   type Epoch,

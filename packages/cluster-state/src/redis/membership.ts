@@ -4,7 +4,7 @@
  * an interruption whoever was there before stays for one ttl more, by our own clock, in which a living one beats again.
  */
 import type { Clock } from '@paceline/clock';
-import type { Member, MemberRole } from '@paceline/protocol';
+import type { CommonSettings, Member, MemberRole } from '@paceline/protocol';
 import { RedisScript, type RedisConnection, type RedisKeys } from '@paceline/redis';
 import type { Membership } from '../ports.js';
 import { parseRecord, unexpectedReply } from './reply.js';
@@ -31,6 +31,15 @@ redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ${MAX_TTL_MS})
 redis.call('PEXPIRE', KEYS[2], ${MAX_TTL_MS})
 return {string.format('%.0f', now), redis.call('HGETALL', KEYS[1])}
+`);
+
+/** Replies with the records of those whose time is not over. */
+const LOOK = new RedisScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local ids = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format('%.0f', now), string.format('%.0f', now + ${MAX_TTL_MS}))
+if #ids == 0 then return {} end
+return redis.call('HMGET', KEYS[1], unpack(ids))
 `);
 
 const LEAVE = new RedisScript(`
@@ -78,6 +87,12 @@ export class RedisMembership implements Membership {
     return [...known.values()].map(({ member }) => member);
   }
 
+  async look(): Promise<readonly Member[]> {
+    const reply = await this.connection.run(LOOK, this.#keys, []);
+    if (!Array.isArray(reply)) throw unexpectedReply('look', reply);
+    return reply.filter((text) => typeof text === 'string').flatMap((text) => parseMember(text) ?? []);
+  }
+
   async leave(self: Member): Promise<void> {
     await this.connection.run(LEAVE, this.#keys, [self.id]);
   }
@@ -108,7 +123,14 @@ const ROLES: ReadonlySet<unknown> = new Set<MemberRole>(['gateway', 'scheduler',
 
 /** Undefined for what is no member as this version knows them: another version's must not end everybody's heartbeat. */
 function parseMember(text: string): Member | undefined {
-  const { role, id, address, draining } = parseRecord(text) ?? {};
+  const { role, id, address, draining, common } = parseRecord(text) ?? {};
   if (!ROLES.has(role) || typeof id !== 'string' || typeof address !== 'string' || typeof draining !== 'boolean') return undefined;
-  return { role: role as MemberRole, id, address, draining };
+  const settings = commonOf(common);
+  return { role: role as MemberRole, id, address, draining, ...(settings && { common: settings }) };
+}
+
+function commonOf(value: unknown): CommonSettings | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { partitions, secretMark } = value as Partial<Record<keyof CommonSettings, unknown>>;
+  return typeof partitions === 'number' && typeof secretMark === 'string' ? { partitions, secretMark } : undefined;
 }

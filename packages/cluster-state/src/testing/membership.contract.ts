@@ -59,6 +59,17 @@ export function describeMembership(name: string, open: OpenStore<Membership>): v
       expect(byId(await gateway.beat(GATEWAY, LONG_MS))).toEqual([GATEWAY, SCHEDULER]);
     });
 
+    test('whoever looks sees those who are there, and is not seen', async () => {
+      expect(await worker.look()).toEqual([]);
+      const announced = { ...GATEWAY, common: { partitions: 16, secretMark: 'ab' } };
+      await gateway.beat(announced, LONG_MS);
+      await scheduler.beat(SCHEDULER, 200);
+      expect(byId(await worker.look())).toEqual([announced, SCHEDULER]);
+      await store.elapse(250);
+      expect(await worker.look()).toEqual([announced]);
+      expect(await gateway.beat(announced, LONG_MS)).toEqual([announced]);
+    });
+
     test('each beat counts anew', async () => {
       await worker.beat(WORKER, 1000);
       await store.elapse(100);

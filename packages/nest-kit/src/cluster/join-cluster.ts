@@ -8,6 +8,8 @@ import type { ClusterOptions } from '@paceline/config';
 import type { Member, ServingError } from '@paceline/protocol';
 import { connectRedis, RedisKeys, type RedisConnection } from '@paceline/redis';
 import type { Logger } from '@paceline/telemetry';
+import { commonSettings, disagreement } from './common-settings.js';
+import { readLinkSecurity } from './link-security.js';
 import { readFirstLine } from '../process/read-first-line.js';
 import { StartError } from '../process/start-error.js';
 import { MembershipBeat } from './membership-beat.js';
@@ -36,7 +38,7 @@ export interface JoinedCluster {
 /** A Redis that is being started beside this process may take a while. */
 const CONNECT_LIMIT_MS = 15_000;
 
-/** @throws StartError when Redis cannot be reached, or a setting is wrong */
+/** @throws StartError when Redis cannot be reached, a setting is wrong, or the processes that are there have another one */
 export async function joinCluster(options: ClusterOptions, { self, clock, logger, lifetimeMs }: JoinOptions): Promise<JoinedCluster> {
   const { passwordFile, ...redisOptions } = options.redis;
   const password = passwordFile === undefined ? undefined : readFirstLine('--redis-password-file', passwordFile);
@@ -48,15 +50,23 @@ export async function joinCluster(options: ClusterOptions, { self, clock, logger
     redis.close();
     throw new StartError(`${(cause as ServingError).message}; check --redis-url`, { cause });
   }
+  const membership = new RedisMembership(redis, keys, clock);
+  const common = await commonSettings(options, readLinkSecurity(options).secret);
+  // A Redis that fails at this moment tells nothing about the others; the links will tell.
+  const wrong = disagreement(common, await membership.look().catch(() => []));
+  if (wrong !== undefined) {
+    redis.close();
+    throw new StartError(wrong);
+  }
   let beat: MembershipBeat | undefined;
   return {
     redis,
     keys,
     async announce(address, onMembers) {
       beat = new MembershipBeat(
-        { ...self, address, draining: false },
+        { ...self, address, draining: false, common },
         {
-          membership: new RedisMembership(redis, keys, clock),
+          membership,
           clock,
           intervalMs: options.heartbeatMs,
           ...(lifetimeMs !== undefined && { lifetimeMs }),

@@ -40,6 +40,9 @@ describe('the beat', () => {
         beats.push([self, ttlMs]);
         return [self, ...others];
       },
+      async look() {
+        return others;
+      },
       async leave(self) {
         left.push(self);
       },
