@@ -9,5 +9,10 @@ case ${1-} in
     if [ "${1-}" = serve ]; then shift; fi
     ;;
 esac
+# Where the other processes of a cluster reach this container, unless told: its first address.
+if [ -n "${PACELINE_LINK_HOST-}" ] && [ -z "${PACELINE_ADVERTISE_HOST-}" ]; then
+  PACELINE_ADVERTISE_HOST=$(hostname -i | cut -d' ' -f1)
+  export PACELINE_ADVERTISE_HOST
+fi
 # Unquoted on purpose: one word a flag.
 exec node $(cat /app/node.flags) /app/dist/main.js "$@"
