@@ -19,6 +19,13 @@ export const SCENARIO_NAMES = [
   'overhead',
   'many',
   'loading',
+  'cluster-cost',
+  'cluster-threshold',
+  'cluster-large',
+  'cluster-scaling',
+  'cluster-core',
+  'cluster-scheduler',
+  'cluster-failover',
 ] as const;
 export type ScenarioName = (typeof SCENARIO_NAMES)[number];
 

@@ -8,6 +8,9 @@ export const REPOSITORY_ROOT = join(BENCH_FOLDER, '../..');
 export const MODELS_FOLDER = join(BENCH_FOLDER, 'models');
 export const RESULTS_FOLDER = join(BENCH_FOLDER, 'results');
 export const SERVER_ENTRY = join(REPOSITORY_ROOT, 'apps/server/dist/main.js');
+/** Starts a whole cluster; beside the build of the same repository. */
+export const CLUSTER_ENTRY = join(REPOSITORY_ROOT, 'infra/cluster/dist/main.js');
+export const SCHEDULER_ENTRY = join(REPOSITORY_ROOT, 'apps/scheduler/dist/main.js');
 
 /** The compiled file of a process of the benchmark, e.g. `generators/generator.main`. */
 export function processFile(name: string): string {

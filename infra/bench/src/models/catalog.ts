@@ -27,8 +27,10 @@ export interface BenchModel {
   readonly poolSize: number;
   /** Largest absolute difference between two right answers (dynamic quantisation depends on the batch). */
   readonly tolerance: number;
-  /** The ONNX file. Equal for every run. */
+  /** The ONNX file, equal for every run; empty for a simulated model, which has none. */
   readonly file: () => Uint8Array;
+  /** Served by the simulated accelerator instead of ONNX Runtime: alpha + beta x rows a batch. */
+  readonly simulated?: { readonly alphaMs: number; readonly betaMs: number };
 }
 
 const SEED = 1;
@@ -138,6 +140,33 @@ export const LARGE_TENSOR: BenchModel = {
   file: () => identityModel({ datatype: 'FP32', dims: [150_000] }),
 };
 
+/** Repeats its input. `elements` FP32 values a row. */
+function simulated(name: string, elements: number, more: Partial<BenchModel> = {}): BenchModel {
+  return {
+    ...common,
+    name,
+    inputShape: [elements],
+    outputElements: elements,
+    tolerance: 0,
+    file: () => new Uint8Array(0),
+    simulated: { alphaMs: 0, betaMs: 0 },
+    ...more,
+  };
+}
+
+/** Takes no time: what is left is the path. The number is the bytes of a request's tensor. */
+export const INSTANT_600 = simulated('instant_600', 150);
+export const INSTANT_4K = simulated('instant_4k', 1024);
+export const INSTANT_16K = simulated('instant_16k', 4096);
+export const INSTANT_64K = simulated('instant_64k', 16_384, { poolSize: 64 });
+export const INSTANT_600K = simulated('instant_600k', 150_000, { maxBatchSize: 8, poolSize: 8 });
+
+/** An accelerator: a full batch takes 48 ms, so each does 167 rows a second. */
+export const ACCELERATOR = simulated('accelerator', 150, { maxBatchSize: 8, simulated: { alphaMs: 40, betaMs: 1 } });
+
+/** One request at a time, a second each: long enough to cut in the middle. */
+export const SLOW = simulated('slow', 150, { maxBatchSize: 1, simulated: { alphaMs: 1000, betaMs: 0 } });
+
 const ALL = [
   TINY,
   MLP,
@@ -154,6 +183,13 @@ const ALL = [
   OCR_DIRECTION,
   OCR_QUEUED,
   LARGE_TENSOR,
+  INSTANT_600,
+  INSTANT_4K,
+  INSTANT_16K,
+  INSTANT_64K,
+  INSTANT_600K,
+  ACCELERATOR,
+  SLOW,
 ];
 
 /** @throws Error for a name that is not in the catalog. */

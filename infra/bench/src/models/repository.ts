@@ -8,18 +8,25 @@ function configText(model: BenchModel, name: string): string {
   const { batching = '', config = '', instances = 1 } = model;
   const isBatching = model.maxBatchSize > 1 || batching !== '';
   return `name: "${name}"
-backend: "onnxruntime"
+backend: "${model.simulated === undefined ? 'onnxruntime' : 'simulated'}"
 max_batch_size: ${model.maxBatchSize}
 input [ { name: "${model.inputName}" data_type: TYPE_FP32 dims: [ ${model.inputShape.join(', ')} ] } ]
 output [ { name: "${model.outputName}" data_type: TYPE_FP32 dims: [ ${model.outputElements} ] } ]
 instance_group [ { count: ${instances} kind: KIND_CPU } ]
-${isBatching ? `dynamic_batching { ${batching} }\n` : ''}${config}`;
+${isBatching ? `dynamic_batching { ${batching} }\n` : ''}${config}${simulationText(model)}`;
+}
+
+function simulationText({ simulated }: BenchModel): string {
+  if (simulated === undefined) return '';
+  const parameter = (key: string, value: number): string => `parameters { key: "${key}" value { string_value: "${value}" } }\n`;
+  return parameter('simulated_alpha_ms', simulated.alphaMs) + parameter('simulated_beta_ms', simulated.betaMs);
 }
 
 function writeModel(folder: string, name: string, model: BenchModel, file: Uint8Array): void {
   const version = join(folder, name, '1');
   mkdirSync(version, { recursive: true });
   writeFileSync(join(folder, name, 'config.pbtxt'), configText(model, name));
+  if (model.simulated !== undefined) return;
   const path = join(version, 'model.onnx');
   if (statSync(path, { throwIfNoEntry: false })?.size !== file.length) writeFileSync(path, file);
 }

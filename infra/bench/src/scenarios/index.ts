@@ -1,5 +1,11 @@
 /** Every scenario by its name on the command line. */
 import type { ScenarioName } from '../options.js';
+import { clusterCoreScenario } from './cluster-core.scenario.js';
+import { clusterCostScenario, clusterThresholdScenario } from './cluster-cost.scenario.js';
+import { clusterFailoverScenario } from './cluster-failover.scenario.js';
+import { clusterLargeScenario } from './cluster-large.scenario.js';
+import { clusterScalingScenario } from './cluster-scaling.scenario.js';
+import { clusterSchedulerScenario } from './cluster-scheduler.scenario.js';
 import { grpcScenario, tinyScenario, treesScenario } from './against-bare.scenario.js';
 import { int8Scenario, mlpScenario, ocrScenario } from './against-limit.scenario.js';
 import { latencyScenario } from './latency.scenario.js';
@@ -31,4 +37,11 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
   overhead: overheadScenario,
   many: manyScenario,
   loading: loadingScenario,
+  'cluster-cost': clusterCostScenario,
+  'cluster-threshold': clusterThresholdScenario,
+  'cluster-large': clusterLargeScenario,
+  'cluster-scaling': clusterScalingScenario,
+  'cluster-core': clusterCoreScenario,
+  'cluster-scheduler': clusterSchedulerScenario,
+  'cluster-failover': clusterFailoverScenario,
 };

@@ -2,50 +2,15 @@
  * kill -9 of one of two instance hosts under load: how long until two serve again, and that no request of the load fails. The
  * new host has proven itself when it answers while the surviving one stands still.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { MLP_TWO } from '../models/catalog.js';
 import { writeRepository } from '../models/repository.js';
 import { nodeProcessesBelow } from '../measure/process-tree.js';
-import { httpBody, inferPath } from '../requests/http-request.js';
+import { until } from '../measure/until.js';
+import { firstAnswer } from '../requests/ask.js';
 import { startPaceline, type PacelineTarget } from '../targets/paceline.target.js';
 import { scenarioResult, type Rig, type Scenario } from './scenario.js';
 
 const SHARE_OF_CAPACITY = 0.3;
-const GIVE_UP_MS = 20_000;
-const LOOK_EVERY_MS = 10;
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const endMs = performance.now() + GIVE_UP_MS; !holds();) {
-    if (performance.now() > endMs) throw new Error(`not within ${GIVE_UP_MS} ms: ${what}`);
-    await delay(LOOK_EVERY_MS);
-  }
-}
-
-/**
- * Sends requests until one of them has its answer: any of them may have been given to the host that stands still.
- * @returns the others, which are answered once that goes on
- */
-async function firstAnswer(server: PacelineTarget): Promise<{ readonly rest: Promise<unknown> }> {
-  const { bytes, headers } = httpBody(MLP_TWO, 0, 'binary');
-  const ask = async (): Promise<void> => {
-    const url = `http://127.0.0.1:${server.httpPort}${inferPath(MLP_TWO.name)}`;
-    const answer = await fetch(url, { method: 'POST', headers, body: new Uint8Array(bytes) });
-    if (!answer.ok) throw new Error(`HTTP ${answer.status} while a host is gone: ${await answer.text()}`);
-    await answer.arrayBuffer();
-  };
-  const asked: Promise<void>[] = [];
-  let answered = false;
-  while (!answered) {
-    asked.push(
-      ask().then(() => {
-        answered = true;
-      }),
-    );
-    await Promise.race([delay(LOOK_EVERY_MS * 2), ...asked.slice(-1)]);
-    if (asked.length * LOOK_EVERY_MS * 2 > GIVE_UP_MS) throw new Error(`no answer within ${GIVE_UP_MS} ms after a host was killed`);
-  }
-  return { rest: Promise.all(asked) };
-}
 
 /** @returns milliseconds from the kill to the first answer of the new host */
 async function killOne(server: PacelineTarget): Promise<number> {
@@ -57,7 +22,7 @@ async function killOne(server: PacelineTarget): Promise<number> {
   await until('a new host', () => nodeProcessesBelow(server.pid).some((pid) => !before.includes(pid)));
   process.kill(survivor, 'SIGSTOP');
   try {
-    const { rest } = await firstAnswer(server);
+    const { rest } = await firstAnswer(server.httpPort, MLP_TWO);
     const tookMs = performance.now() - killedAtMs;
     process.kill(survivor, 'SIGCONT');
     await rest;

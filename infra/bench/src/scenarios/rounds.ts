@@ -54,9 +54,14 @@ export function cpuShareNote(samples: readonly LoadSample[], series: string, ref
   return `by CPU time instead of rate: ${median.toFixed(3)} (${min.toFixed(3)}-${max.toFixed(3)})`;
 }
 
+/** The samples of one series, in the order of the rounds. */
+export function seriesOf(samples: readonly LoadSample[], series: string): LoadSample[] {
+  return samples.filter((sample) => sample.series === series);
+}
+
 /** The rates of one series, in the order of the rounds. */
 export function ratesOf(samples: readonly LoadSample[], series: string): number[] {
-  return samples.filter((sample) => sample.series === series).map((sample) => sample.ratePerS);
+  return seriesOf(samples, series).map((sample) => sample.ratePerS);
 }
 
 /** The best rate over all batch sizes, in the order of the rounds. */

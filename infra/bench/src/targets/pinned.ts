@@ -40,9 +40,10 @@ export function forkPinned(core: number, name: string, args: readonly string[] =
   return remember(fork(file, args, CAN_PIN ? pinned : {}));
 }
 
-/** Starts `node <args>` with its output captured. */
-export function spawnPinned(core: number, args: readonly string[]): ChildProcess {
-  const [command, ...rest] = CAN_PIN ? ['taskset', '-c', String(core), process.execPath, ...args] : [process.execPath, ...args];
+/** Starts `node <args>` with its output captured, on one core or floating over some. */
+export function spawnPinned(cores: number | readonly number[], args: readonly string[]): ChildProcess {
+  const list = [cores].flat().join(',');
+  const [command, ...rest] = CAN_PIN ? ['taskset', '-c', list, process.execPath, ...args] : [process.execPath, ...args];
   return remember(spawn(command ?? process.execPath, rest, { stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 

@@ -4,6 +4,8 @@ export interface Target {
   readonly name: string;
   /** Root of the process tree that is charged for the work. */
   readonly pid: number;
+  /** Further roots inside that tree, by the name of their part, where the report shows what each part spends. */
+  readonly parts?: () => ReadonlyMap<string, number>;
   readonly httpPort: number;
   readonly grpcPort: number;
   /** Inferences and executions of a model since the start; undefined where the target does not count. */
