@@ -7,6 +7,7 @@ export {
   type StartRedisClusterOptions,
 } from './redis/groups.js';
 export { freePort, startRedis, type RedisServer, type RedisTlsFiles, type StartRedisOptions } from './redis/server.js';
+export { codeOf, isInRepository, readPage, readRepositoryFile, tablesOf, type PageTable } from './docs/page.js';
 export { startOtlpCollector, type CollectedSpan, type OtlpCollector } from './otlp/collector.js';
 export { writeFaultyHost, type HostFaults } from './hosts/faulty-host.js';
 export {

@@ -1,11 +1,9 @@
 /** The page of the metrics says of each family what the registry says, and lists no other. */
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from '@jest/globals';
+import { codeOf, readPage, tablesOf } from '@paceline/testkit';
 import { RELEASE_REASONS, StatisticsRegistry } from '../statistics.js';
 import { createMetrics } from './metrics.js';
 
-const PAGE = fileURLToPath(new URL('../../../../apps/docs/observability.md', import.meta.url));
 interface Family {
   readonly type: string;
   readonly labels: string;
@@ -42,21 +40,22 @@ async function exported(): Promise<Map<string, Family>> {
   return families;
 }
 
+/** Whose families are compared by the tests of those processes. */
+const ELSEWHERE = new Set(['The gateway of a cluster', 'The scheduler of a cluster']);
+
 let page: Map<string, Family>;
 let registry: Map<string, Family>;
 beforeAll(async () => {
-  const rows = readFileSync(PAGE, 'utf8')
-    .split('\n')
-    .filter((line) => /^\| `(nv|paceline|process|nodejs)_/.test(line));
+  const tables = tablesOf(readPage('observability.md')).filter(({ heading }) => !ELSEWHERE.has(heading));
   page = new Map(
-    rows.map((line) => {
-      const [name = '', type = '', labels = '', unit = '', meaning = ''] = line
-        .slice(1, -1)
-        .split('|')
-        .map((cell) => cell.trim());
-      if ([name, type, unit, meaning].includes('')) throw new Error(`not a row of name, type, labels, unit and meaning: ${line}`);
-      return [name.replaceAll('`', ''), { type, labels }];
-    }),
+    tables
+      .flatMap(({ rows }) => rows)
+      .flatMap(({ name = '', type = '', labels = '', unit = '', meaning = '' }) => {
+        const [family] = codeOf(name);
+        if (family === undefined) return [];
+        if ([type, unit, meaning].includes('')) throw new Error(`a type, unit or meaning is missing for ${family}`);
+        return [[family, { type, labels }] as const];
+      }),
   );
   registry = await exported();
 });
