@@ -25,6 +25,11 @@ export class KeepAliveConnection {
 
   constructor(private readonly port: number) {}
 
+  /** Whether there is a connection now. */
+  get isOpen(): boolean {
+    return this.#socket !== undefined;
+  }
+
   /** Opens a connection where there is none. @throws ConnectionLostError; Error for bytes that are no answer. */
   async request(bytes: Buffer): Promise<HttpAnswer> {
     if (this.#stray) throw this.#stray;
