@@ -1,0 +1,1 @@
+export { RecordedTracing, type RecordedSpan } from './recorded-tracing.js';
