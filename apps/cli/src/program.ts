@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { keyCommand } from './key.command.js';
+import { streamsCommand } from './streams.command.js';
 
 export function createProgram(): Command {
   const program = new Command('paceline')
@@ -26,6 +27,7 @@ export function createProgram(): Command {
     .allowExcessArguments()
     .action(() => program.error('paceline: check is started by the paceline script, which stands in apps/cli/bin'));
   program.addCommand(keyCommand());
+  program.addCommand(streamsCommand());
   program
     .command('version')
     .description('the same as --version')

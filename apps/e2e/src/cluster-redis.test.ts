@@ -2,8 +2,10 @@
  * A cluster over every kind of Redis that it can be pointed at, as whole processes under a load whose answers are known:
  * what Redis goes through costs time, never an answer. And what is left in Redis afterwards.
  */
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   identityModel,
@@ -16,9 +18,11 @@ import {
   type TemporaryRepository,
 } from '@paceline/testkit';
 import { startCluster, type ClusterProcess } from './support/cluster-process.js';
+import { Scrape } from './support/scrape.js';
 import { until } from './support/until.js';
 import { startVerifiedLoad, type VerifiedLoad } from './support/verified-load.js';
 
+const CLI = fileURLToPath(new URL('../../cli/dist/main.js', import.meta.url));
 const LIMIT_MS = 120_000;
 const CONFIG = `max_batch_size: 8
 input { name: "INPUT0" data_type: TYPE_INT32 dims: [ -1 ] }
@@ -26,6 +30,7 @@ output { name: "OUTPUT0" data_type: TYPE_INT32 dims: [ -1 ] }
 instance_group { count: 1 kind: KIND_CPU }
 dynamic_batching { }`;
 const PARTITIONS = 8;
+const UNDECODABLE = 'paceline_intake_undecodable_entries_total';
 
 let repository: TemporaryRepository;
 let authority: TestAuthority;
@@ -105,6 +110,42 @@ describe('Redis with a password', () => {
       expect(withoutStreams(keys)).toEqual(STATES);
       for (const key of keys.filter((each) => each.endsWith(':in'))) expect(await redis.command('XLEN', key)).toBe('0');
       expect(running.log.join('\n')).not.toContain('p@ss word');
+    },
+    LIMIT_MS,
+  );
+});
+
+describe('entries that nobody can decode', () => {
+  it(
+    'cost no answer, are counted, and are shown with the reason',
+    async () => {
+      const redis = await startRedis();
+      stops.push(() => redis.stop());
+      const running = await start([`--redis-url=${redis.url}`]);
+      const load = loadAll(running);
+      await answers(load, 5);
+      for (let partition = 0; partition < PARTITIONS; partition++) {
+        await redis.command('XADD', `{paceline:p${partition}}:in`, '*', 'e', 'no entry');
+        await redis.command('XADD', `{paceline:p${partition}}:in`, '*', 'other', 'field');
+      }
+      await answers(load, 20);
+      const show = (...words: string[]): string =>
+        execFileSync(process.execPath, [CLI, 'streams', `--redis-url=${redis.url}`, ...words], { encoding: 'utf8' });
+      const { members, partitions, dead } = JSON.parse(show('--json')) as {
+        members: { id: string; role: string }[];
+        partitions: { owner: string; epoch: number; dead: number }[];
+        dead: { partition: number; reason: string; bytes: string }[];
+      };
+      const schedulers = members.filter(({ role }) => role === 'scheduler').map(({ id }) => id);
+      expect([members.length, schedulers.length, partitions.length, dead.length]).toEqual([6, 2, PARTITIONS, 2 * PARTITIONS]);
+      expect(partitions.filter(({ owner, epoch, dead: count }) => !schedulers.includes(owner) || epoch < 1 || count !== 2)).toEqual([]);
+      expect(dead.filter(({ bytes }) => bytes === Buffer.from('no entry').toString('base64'))).toHaveLength(PARTITIONS);
+      expect(dead.map(({ reason }) => reason).join()).toMatch(/entry version: expected \d+, found 110/);
+      expect(show()).toMatch(/^7 +\d+-0 +\S+Z +\d+ +.*entry version/m);
+      const { schedulers: processes } = running.state;
+      const counted = await Promise.all(processes.map(({ metrics }) => Scrape.of(`127.0.0.1:${metrics}`)));
+      expect(counted.reduce((sum, scrape) => sum + scrape.sum(UNDECODABLE), 0)).toBe(2 * PARTITIONS);
+      await end(load, running);
     },
     LIMIT_MS,
   );

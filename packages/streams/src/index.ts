@@ -7,3 +7,4 @@ export { createSchedulerLinks } from './link/scheduler-links.js';
 export { createWorkerLinks, type WorkerLinkSetup } from './link/worker-links.js';
 export { RedisRequestQueue, type RedisRequestQueueOptions, type RequestQueueCounters } from './redis/redis-request-queue.js';
 export { PartitionReader, type PartitionReaderCounters, type PartitionReaderOptions } from './redis/partition-reader.js';
+export { inspectPartition, readDeadEntries, type DeadEntry, type InspectedPartition } from './redis/inspection.js';

@@ -23,10 +23,10 @@ const ALLOWED = {
   testkit: ['clock', 'tensor', 'protocol'],
 };
 
-/** Only the embedded server joins apps; the command line knows the flags, the end-to-end tests only what clients know. */
+/** Only the embedded server joins apps; the command line knows the flags and looks into Redis, the end-to-end tests only what clients know. */
 const APPS_ALLOWED = {
   server: { apps: ['gateway', 'scheduler', 'worker'] },
-  cli: { packages: ['config'] },
+  cli: { packages: ['clock', 'cluster-state', 'config', 'protocol', 'redis', 'streams'] },
   e2e: { packages: ['testkit', 'tensor', 'protocol'] },
 };
 

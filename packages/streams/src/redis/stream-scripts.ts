@@ -21,7 +21,11 @@ for i = 1, #info, 2 do
 end
 `);
 
+/** They hold what clients sent: a week after the last one of a partition all of them go. */
+const DEAD_TTL_MS = 7 * 24 * 3_600_000;
+
 /** Keeps an entry that cannot be decoded. KEYS dead; ARGV how many are kept, its id, the reason, its size, its first bytes */
 export const SET_ASIDE = new RedisScript(`
-return redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[1], '*', 'id', ARGV[2], 'reason', ARGV[3], 'size', ARGV[4], 'bytes', ARGV[5])
+redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[1], '*', 'id', ARGV[2], 'reason', ARGV[3], 'size', ARGV[4], 'bytes', ARGV[5])
+return redis.call('PEXPIRE', KEYS[1], ${DEAD_TTL_MS})
 `);
