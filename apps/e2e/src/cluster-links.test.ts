@@ -2,6 +2,8 @@
  * The connections between the processes of a cluster: encrypted on both sides where asked for, closed to whoever has not
  * the cluster's secret or certificate, and nothing listens that is not meant to. A stranger harms nobody.
  */
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   identityModel,
@@ -17,6 +19,7 @@ import { listeningPorts } from './support/listening.js';
 import { until } from './support/until.js';
 import { startVerifiedLoad } from './support/verified-load.js';
 
+const CLI = fileURLToPath(new URL('../../cli/dist/main.js', import.meta.url));
 const LIMIT_MS = 120_000;
 const CONFIG = `max_batch_size: 8
 input { name: "INPUT0" data_type: TYPE_INT32 dims: [ -1 ] }
@@ -147,6 +150,13 @@ describe('a process that does not belong there', () => {
         [...log, ...cluster.log.slice(before)].some((line) => /certificate/i.test(line)),
       );
       await expectUnharmed();
+      const id = (JSON.parse(log.find((line) => line.includes(`${app} runs`)) ?? '') as { id: string }).id;
+      const { members, partitions } = JSON.parse(
+        execFileSync(process.execPath, [CLI, 'streams', '--json', `--redis-url=${redis.url}`], { encoding: 'utf8' }),
+      ) as { members: { id: string; draining: boolean }[]; partitions: { owner: string }[] };
+      // A scheduler that reaches no gateway is not counted among those who share, and holds nothing.
+      expect(members.find((member) => member.id === id)?.draining).toBe(app === 'scheduler');
+      expect(partitions.map(({ owner }) => owner)).not.toContain(id);
     },
     LIMIT_MS,
   );

@@ -62,6 +62,7 @@ export class LeaseKeeper {
   #givingUp = false;
   #healing = 0;
   #stopped = false;
+  #takesPart = true;
   /** Leases that ended otherwise than by giving them up. */
   losses = 0;
 
@@ -94,6 +95,12 @@ export class LeaseKeeper {
     this.#timer ??= this.options.clock.setTimer(0, () => this.#tick());
   }
 
+  /** @param takesPart false = everything is given up, and nothing more is tried for */
+  setTakingPart(takesPart: boolean): void {
+    this.#takesPart = takesPart;
+    if (!takesPart) for (const partition of this.#held.keys()) void this.#giveUp(partition);
+  }
+
   /** Somebody knows that epoch: what is acquired from now on is above it. */
   noteEpoch(partition: number, number: number): void {
     if (number > (this.#above.get(partition) ?? 0)) this.#above.set(partition, number);
@@ -103,7 +110,7 @@ export class LeaseKeeper {
   async contest(partition: number, epoch: Epoch): Promise<void> {
     if (this.#held.get(partition)?.epoch !== epoch) return;
     await this.#end(partition, 'contested');
-    if (!this.#stopped) await this.#acquire(partition);
+    if (!this.#idle) await this.#acquire(partition);
   }
 
   /** Gives everything up so that others may have it at once. */
@@ -111,6 +118,11 @@ export class LeaseKeeper {
     this.#stopped = true;
     this.#timer?.cancel();
     await Promise.all([...this.#held.keys()].map((partition) => this.#giveUp(partition)));
+  }
+
+  /** Nothing is to be acquired. */
+  get #idle(): boolean {
+    return this.#stopped || !this.#takesPart;
   }
 
   #tick(): void {
@@ -146,11 +158,11 @@ export class LeaseKeeper {
     if (inTime) this.#healing = HEALING_TICKS;
     this.noteEpoch(partition, held.epoch.number);
     await this.#end(partition, 'taken');
-    if (inTime && !this.#stopped) await this.#acquire(partition);
+    if (inTime && !this.#idle) await this.#acquire(partition);
   }
 
   async #balance(): Promise<void> {
-    if (this.#stopped || this.#acquiring || this.#givingUp || !this.#schedulers) return;
+    if (this.#idle || this.#acquiring || this.#givingUp || !this.#schedulers) return;
     const { self, partitions } = this.options;
     const share = shareOf({ self, schedulers: this.#schedulers, partitions, held: [...this.#held.keys()] });
     if (share.surplus !== undefined) {
@@ -161,7 +173,7 @@ export class LeaseKeeper {
       this.#acquiring = true;
       let { wanted } = share;
       for (const partition of share.candidates) {
-        if (wanted === 0 || this.#stopped) break;
+        if (wanted === 0 || this.#idle) break;
         if (await this.#acquire(partition)) wanted -= 1;
       }
       this.#acquiring = false;
@@ -178,7 +190,7 @@ export class LeaseKeeper {
     const { epoch, cursor } = acquired;
     this.noteEpoch(partition, epoch.number);
     const untilUs = this.#validUntilUs(sentUs);
-    if (this.#stopped || clock.nowUs() >= untilUs) {
+    if (this.#idle || clock.nowUs() >= untilUs) {
       await leases.release(nameOf(partition), self).catch(() => undefined);
       return false;
     }

@@ -17,6 +17,7 @@ import type { PlacementOptions } from '../placement/cluster/placement-ports.js';
 import type { ModelEventListener } from '../placement/model-events.js';
 import type { ModelSource } from '../placement/model-source.js';
 import { WorkerRegistry } from '../workers/worker-registry.js';
+import { Standing } from './standing.js';
 import { StatisticsReport } from './statistics-report.js';
 
 export interface ClusterSchedulerPorts {
@@ -31,11 +32,15 @@ export interface ClusterSchedulerPorts {
   readonly tracing?: Tracing | undefined;
   readonly logger: Logger;
   readonly onModelEvent?: ModelEventListener;
+  /** This scheduler begins to take part, or takes part no longer: it reaches no gateway. */
+  readonly onStanding?: (takesPart: boolean) => void;
 }
 
 export interface ClusterSchedulerOptions {
   readonly placement: PlacementOptions;
   readonly queueTimeoutUs: number;
+  /** After so long without a connection to any of the gateways it leaves partitions and models to others. */
+  readonly withoutGatewayMs: number;
 }
 
 export class ClusterScheduler implements SchedulerLinkListener {
@@ -43,13 +48,14 @@ export class ClusterScheduler implements SchedulerLinkListener {
   readonly partitions: PartitionOwner;
   readonly leases: LeaseKeeper;
   readonly placement: PlacementOwner;
+  readonly standing: Standing;
   readonly #pressure: PressureReport;
   readonly #statistics: StatisticsReport;
   #links: SchedulerLinks | undefined;
 
   constructor(
     private readonly ports: ClusterSchedulerPorts,
-    { placement, queueTimeoutUs }: ClusterSchedulerOptions,
+    { placement, queueTimeoutUs, withoutGatewayMs }: ClusterSchedulerOptions,
   ) {
     const { clock, leases, desired, source, statistics, logger, onModelEvent } = ports;
     const { partitions, scheduler: self, leaseTtlMs: ttlMs } = placement;
@@ -98,6 +104,14 @@ export class ClusterScheduler implements SchedulerLinkListener {
       onChange: (partition, { number }, what) => logger.info({ partition, epoch: number }, `partition ${what}`),
     });
     this.leases = new LeaseKeeper({ leases, clock, self, partitions, ttlMs, listener: this.partitions });
+    this.standing = new Standing({
+      clock,
+      graceMs: withoutGatewayMs,
+      connected: () => links.gateways.length,
+      onChange: (takesPart) => this.#setTakingPart(takesPart),
+    });
+    this.leases.setTakingPart(false);
+    this.placement.setTakingPart(false);
     this.#pressure = new PressureReport({ clock, pressures: () => this.partitions.pressures(), broadcast: links.broadcast });
     this.#statistics = new StatisticsReport({ clock, statistics, self, broadcast: links.broadcast, tell: links.tell });
   }
@@ -113,18 +127,21 @@ export class ClusterScheduler implements SchedulerLinkListener {
   /** What a beat of this process has read. */
   onMembers(members: readonly Member[]): void {
     this.#links?.setMembers(members);
+    this.standing.setMembers(members);
     this.workers.setMembers(members);
     this.placement.onBeat(members);
     this.leases.setSchedulers(members.filter(({ role, draining }) => role === 'scheduler' && !draining).map(({ id }) => id));
   }
 
   onGatewayUp(gateway: string): void {
+    this.standing.look();
     this.partitions.onGatewayUp(gateway);
     this.placement.onGatewayUp(gateway);
     this.#statistics.onGatewayUp(gateway);
   }
 
   onGatewayDown(gateway: string): void {
+    this.standing.look();
     this.placement.onGatewayDown(gateway);
   }
 
@@ -143,6 +160,7 @@ export class ClusterScheduler implements SchedulerLinkListener {
    * @returns how many batches had not ended when `limitMs` was over; their requests are answered by workers and gateways
    */
   async stop(limitMs: number): Promise<number> {
+    this.standing.close();
     this.#pressure.stop();
     await Promise.all([this.leases.stop(), this.placement.stop()]);
     await this.#flightsEnded(limitMs);
@@ -151,6 +169,14 @@ export class ClusterScheduler implements SchedulerLinkListener {
     const left = this.unfinished;
     await this.workers.close();
     return left;
+  }
+
+  #setTakingPart(takesPart: boolean): void {
+    const { logger, onStanding } = this.ports;
+    if (!takesPart) logger.error('no gateway can be reached: partitions and models are left to other schedulers');
+    this.leases.setTakingPart(takesPart);
+    this.placement.setTakingPart(takesPart);
+    onStanding?.(takesPart);
   }
 
   async #flightsEnded(limitMs: number): Promise<void> {

@@ -18,6 +18,7 @@ import {
   readLinkSecurity,
   StartError,
   type Health,
+  type MembershipBeat,
   type RunningProcess,
 } from '@paceline/nest-kit';
 import { createSchedulerLinks } from '@paceline/streams';
@@ -65,6 +66,8 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
   const version = manifestVersion(new URL('../../package.json', import.meta.url));
   const tracing = await openTracing(options, { service: 'paceline-scheduler', instance: id, version }, logger);
   closers.push(async () => tracing?.close());
+  let draining = false;
+  const later: { beat?: MembershipBeat } = {};
   const readers = new StreamReaders({ joined, clock, owner: id, onProblem: (text) => logger.warn(text) });
   const scheduler = new ClusterScheduler(
     {
@@ -83,8 +86,15 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
       read: (lease, intake) => readers.read(lease, intake),
       logger: log.module('models'),
       onModelEvent: modelEventLog(log.module('models')),
+      // Whoever holds nothing must not be counted among those who share.
+      onStanding: (takesPart) => void (draining || later.beat?.announce({ draining: !takesPart })),
     },
-    { placement: placementOptions(id, options), queueTimeoutUs: laneQueueTimeoutUs(options) },
+    {
+      placement: placementOptions(id, options),
+      queueTimeoutUs: laneQueueTimeoutUs(options),
+      // A gateway that died is out of the membership before.
+      withoutGatewayMs: 2 * cluster.leaseTtlMs + 4 * cluster.heartbeatMs,
+    },
   );
   const families = schedulerFamilies(
     () => scheduler,
@@ -92,7 +102,6 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
     cluster.partitions,
   );
   const metrics = createMetrics({ statistics, ...metricsOptions(options.metrics), families });
-  let draining = false;
   let announced = false;
   const health = (): Health => {
     const waitsFor = [
@@ -113,7 +122,9 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
     closers.push(() => links.close());
     scheduler.start(links);
     closers.push(async () => void (await scheduler.stop(0)));
-    const beat = await joined.announce('', (members) => scheduler.onMembers(members));
+    const beat = await joined.announce('', (members) => scheduler.onMembers(members), { draining: true });
+    later.beat = beat;
+    if (scheduler.standing.takesPart) void beat.announce({ draining: false });
     announced = true;
     return {
       id,

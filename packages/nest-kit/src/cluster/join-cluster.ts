@@ -29,8 +29,13 @@ export interface JoinedCluster {
   /**
    * Begins to announce this process and to tell who else is there. Resolves after the first beat.
    * @param address `host:port` where others reach it; '' for a process that listens nowhere
+   * @param first `draining`: it is not to be counted on yet; default false
    */
-  announce(address: string, onMembers: (members: readonly Member[]) => void): Promise<MembershipBeat>;
+  announce(
+    address: string,
+    onMembers: (members: readonly Member[]) => void,
+    first?: { readonly draining: boolean },
+  ): Promise<MembershipBeat>;
   /** Leaves the membership and closes the connection. Never rejects. */
   close(): Promise<void>;
 }
@@ -62,9 +67,9 @@ export async function joinCluster(options: ClusterOptions, { self, clock, logger
   return {
     redis,
     keys,
-    async announce(address, onMembers) {
+    async announce(address, onMembers, { draining } = { draining: false }) {
       beat = new MembershipBeat(
-        { ...self, address, draining: false, common },
+        { ...self, address, draining, common },
         {
           membership,
           clock,

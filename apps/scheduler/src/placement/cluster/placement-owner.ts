@@ -28,6 +28,8 @@ export class PlacementOwner {
   #timer: Timer | undefined;
   #expiry: Timer | undefined;
   #stopped = false;
+  #takesPart = true;
+  #stepping = false;
 
   constructor(
     private readonly ports: PlacementPorts,
@@ -57,9 +59,14 @@ export class PlacementOwner {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
-    const held = this.#term !== undefined;
-    this.#end('the scheduler stops');
-    if (held) await this.ports.leases.release(LEASE, this.options.scheduler).catch(() => undefined);
+    await this.#giveUp('the scheduler stops');
+  }
+
+  /** @param takesPart false = the lease is given up, and not tried for */
+  setTakingPart(takesPart: boolean): void {
+    this.#takesPart = takesPart;
+    if (!takesPart) void this.#giveUp('no gateway is reached');
+    else if (this.#timer !== undefined && !this.#stepping) void this.#step();
   }
 
   /** What a beat of this process has read; once at least, and whenever it is different. */
@@ -86,13 +93,21 @@ export class PlacementOwner {
     return this.ports.clock.nowUs() < this.#validUntilUs;
   }
 
+  async #giveUp(reason: string): Promise<void> {
+    const held = this.#term !== undefined;
+    this.#end(reason);
+    if (held) await this.ports.leases.release(LEASE, this.options.scheduler).catch(() => undefined);
+  }
+
   async #step(): Promise<void> {
+    this.#stepping = true;
     try {
-      if (this.#term === undefined) await this.#acquire();
-      else await this.#renew();
+      if (this.#term !== undefined) await this.#renew();
+      else if (this.#takesPart) await this.#acquire();
     } catch (thrown) {
       this.ports.logger.warn({ err: toServingError(thrown) }, 'placement lease not reached');
     }
+    this.#stepping = false;
     if (this.#stopped) return;
     this.#timer?.cancel();
     this.#timer = this.ports.clock.setTimer((1000 * this.options.leaseTtlMs) / RENEWALS, () => void this.#step());
@@ -104,7 +119,7 @@ export class PlacementOwner {
     const sentUs = clock.nowUs();
     const acquired = await leases.acquire(LEASE, scheduler, leaseTtlMs, this.#highest);
     if (!acquired.ok || this.#term !== undefined) return;
-    if (this.#stopped) return leases.release(LEASE, scheduler);
+    if (this.#stopped || !this.#takesPart) return leases.release(LEASE, scheduler);
     const { epoch, fresh } = acquired;
     // A store that has lost its data counts from what is known: then nobody else is known to have decided since.
     const continued = fresh ? this.#highest === this.#last : epoch.number === this.#last + 1;
@@ -132,7 +147,7 @@ export class PlacementOwner {
       else this.#end('the lease was renewed too late');
     } else {
       this.#end('the lease is lost');
-      await this.#acquire();
+      if (this.#takesPart) await this.#acquire();
     }
   }
 

@@ -1,0 +1,67 @@
+// When a scheduler takes part: with a gateway at hand, and not for long without.
+import { expect, test } from '@jest/globals';
+import { FakeClock } from '@paceline/clock/testing';
+import type { Member } from '@paceline/protocol';
+import { Standing } from './standing.js';
+
+const GRACE_MS = 5000;
+const GATEWAY: Member = { role: 'gateway', id: 'aaaaaaaaaaaaaaaa', address: '127.0.0.1:1', draining: false };
+
+function standing(): { standing: Standing; clock: FakeClock; connect(count: number): void; changes: boolean[] } {
+  const clock = new FakeClock();
+  const changes: boolean[] = [];
+  let connected = 0;
+  const made = new Standing({ clock, graceMs: GRACE_MS, connected: () => connected, onChange: (takesPart) => changes.push(takesPart) });
+  const connect = (count: number): void => {
+    connected = count;
+    made.look();
+  };
+  return { standing: made, clock, connect, changes };
+}
+
+test('it begins with the first gateway that is reached', () => {
+  const { standing: own, clock, connect, changes } = standing();
+  own.setMembers([]);
+  own.setMembers([GATEWAY]);
+  clock.advance(10 * GRACE_MS * 1000);
+  expect(changes).toEqual([]);
+  connect(1);
+  expect(changes).toEqual([true]);
+});
+
+test('it ends when gateways are there and none is reached, and begins anew with the next that is', () => {
+  const { standing: own, clock, connect, changes } = standing();
+  own.setMembers([GATEWAY]);
+  connect(1);
+  connect(0);
+  clock.advance(GRACE_MS * 1000 - 1);
+  expect(own.takesPart).toBe(true);
+  clock.advance(1);
+  expect(changes).toEqual([true, false]);
+  connect(1);
+  expect(changes).toEqual([true, false, true]);
+});
+
+test('gateways that went, or come back in time, change nothing', () => {
+  const { standing: own, clock, connect, changes } = standing();
+  own.setMembers([GATEWAY]);
+  connect(1);
+  connect(0);
+  own.setMembers([{ ...GATEWAY, draining: true }]);
+  clock.advance(10 * GRACE_MS * 1000);
+  own.setMembers([GATEWAY]);
+  clock.advance(GRACE_MS * 500);
+  connect(2);
+  clock.advance(10 * GRACE_MS * 1000);
+  expect(changes).toEqual([true]);
+  expect(clock.armedCount).toBe(0);
+});
+
+test('closed, it waits for nothing', () => {
+  const { standing: own, clock, connect } = standing();
+  own.setMembers([GATEWAY]);
+  connect(1);
+  connect(0);
+  own.close();
+  expect(clock.armedCount).toBe(0);
+});
