@@ -32,6 +32,7 @@ export {
   type SchedulerMessage,
   type VersionCounters,
 } from './cluster.js';
+export { envelopeAfter, timeoutAfter } from './infer.js';
 export type { Envelope, InferRequest, Parameters, ParameterValue, ReplyFrame, RequestedOutput, RequestRef, StageTimings } from './infer.js';
 export type { LoadParameter, ModelCatalog, ModelControl, ModelIndexEntry, ModelState, ServedModel, TensorSpec } from './model.js';
 export type { ModelFileDescription, ModelFileTensor } from './model-file.js';

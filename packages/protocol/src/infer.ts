@@ -52,6 +52,8 @@ export interface Envelope {
   readonly inputs: readonly Tensor[];
   /** Names of the model outputs to compute and return, in order. */
   readonly outputs: readonly string[];
+  /** How long its gateway will go on waiting for the answer, microseconds; nobody needs it later. Absent = for ever. */
+  readonly remainingUs?: number;
   /** How often it was handed over, counted from 1; absent = 1. */
   readonly attempt?: number;
   /**
@@ -61,6 +63,19 @@ export interface Envelope {
   readonly heldBytes?: number;
   /** W3C `traceparent` of the span that handed it over; absent = not traced. */
   readonly traceParent?: string;
+}
+
+/** A timeout after so much time; one that has run out is not 0, which would mean that none was asked for. */
+export function timeoutAfter(timeoutUs: number, passedUs: number): number {
+  return timeoutUs === 0 || passedUs <= 0 ? timeoutUs : Math.max(1, timeoutUs - passedUs);
+}
+
+/** A request that has waited somewhere for so long. */
+export function envelopeAfter(envelope: Envelope, passedUs: number): Envelope {
+  const { timeoutUs, remainingUs } = envelope;
+  if (passedUs <= 0 || (timeoutUs === 0 && remainingUs === undefined)) return envelope;
+  const aged = { ...envelope, timeoutUs: timeoutAfter(timeoutUs, passedUs) };
+  return remainingUs === undefined ? aged : { ...aged, remainingUs: Math.max(0, remainingUs - passedUs) };
 }
 
 /** Where the time of a successful request went, in nanoseconds; the compute parts are those of its whole batch. */

@@ -16,6 +16,8 @@ export interface ModelAnnouncement {
   readonly fingerprint: string;
   /** Local names, passive instances left out. */
   readonly instances: readonly string[];
+  /** Device of each of `instances`, `cpu` or `gpu:0`; absent = all of them run on the processor. */
+  readonly devices?: readonly string[];
   /** Those of `instances` that are up now. */
   readonly ready: readonly string[];
   readonly state: 'loaded' | 'active' | 'retiring';
@@ -40,9 +42,16 @@ export interface FencedBatch {
   readonly batch: Batch;
 }
 
+/** A request that is with a worker. */
+export interface RunningRequest {
+  readonly ref: RequestRef;
+  /** As in the envelope, from 1. */
+  readonly attempt: number;
+}
+
 export type Claimed =
   /** Requests of the partition that are with the worker, from owners before: they will be answered and must not be run again. */
-  | { readonly ok: true; readonly running: readonly RequestRef[] }
+  | { readonly ok: true; readonly running: readonly RunningRequest[] }
   /** The worker knows a higher epoch, or the same number from another owner: acquire again above it. */
   | { readonly ok: false; readonly highest: Epoch };
 

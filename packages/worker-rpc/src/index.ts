@@ -5,6 +5,7 @@ export type {
   ModelAnnouncement,
   RemoteWorker,
   RemoteWorkerListener,
+  RunningRequest,
   WorkerHello,
 } from './cluster-worker.js';
 export type {

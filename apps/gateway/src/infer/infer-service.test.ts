@@ -38,6 +38,7 @@ describe('envelope', () => {
       rows: 1,
       priority: 2,
       timeoutUs: 300,
+      remainingUs: 60_000_000,
       shapeKey: '',
       outputs: ['OUTPUT0'],
     });

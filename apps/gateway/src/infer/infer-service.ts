@@ -167,6 +167,7 @@ export class InferService implements InferHandler {
         rows,
         priority,
         timeoutUs,
+        remainingUs: dueUs - nowUs,
         shapeKey,
         inputs,
         outputs,

@@ -25,6 +25,11 @@ export interface LaneItem {
   cancelled: boolean;
 }
 
+/** Whether its gateway has given it up: it must not begin any more. */
+export function isOverdue({ envelope, enqueuedUs }: LaneItem, nowUs: number): boolean {
+  return envelope.remainingUs !== undefined && nowUs - enqueuedUs >= envelope.remainingUs;
+}
+
 /** Whether it counts as waiting in the statistics. */
 export function isPending(state: ItemState): boolean {
   return state === 'queued' || state === 'alone' || state === 'quarantined' || state === 'staged';

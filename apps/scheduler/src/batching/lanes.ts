@@ -5,10 +5,10 @@
  */
 import type { Clock } from '@paceline/clock';
 import { DEFAULT_QUEUE_TIMEOUT_US } from '@paceline/core';
-import type { RequestRef } from '@paceline/protocol';
+import type { Envelope, RequestRef } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { StatisticsRegistry, Tracing } from '@paceline/telemetry';
-import type { BatchCompletion, InstanceEvent, WorkerLink, WorkerListener } from '@paceline/worker-rpc';
+import type { BatchCompletion, InstanceEvent, RunningRequest, WorkerLink, WorkerListener } from '@paceline/worker-rpc';
 import { Dispatcher, type BatchIds } from '../dispatch/dispatcher.js';
 import type { LaneDirectory } from '../intake/lane-intake.js';
 import type { LaneHost, LaneSpec } from '../placement/lane-host.js';
@@ -49,6 +49,14 @@ export class Lanes implements LaneHost, LaneDirectory, WorkerListener {
     const lanes = this.#models.get(model)?.get(version);
     if (!lanes || lanes.current?.cancel(ref)) return;
     for (const lane of lanes.older) if (lane.cancel(ref)) return;
+  }
+
+  withdraw(request: RunningRequest): Envelope | undefined {
+    for (const lane of this) {
+      const envelope = lane.withdraw(request);
+      if (envelope) return envelope;
+    }
+    return undefined;
   }
 
   open(spec: LaneSpec): void {

@@ -4,14 +4,14 @@
  * once per turn of the event loop, after everything readable in that turn has arrived.
  *
  * Invariant: each envelope ends exactly once: answered by the worker, answered here with an error, or dropped because its
- * client left.
+ * client left, it has been given up by its gateway, or it turned out to be with a worker already.
  */
 import type { Clock, Timer } from '@paceline/clock';
 import { batchPolicyOf, DynamicBatcher, maxQueuedOf, type Decision } from '@paceline/core';
-import type { Envelope, LanePressure, RequestRef, ServingError } from '@paceline/protocol';
+import { envelopeAfter, type Envelope, type LanePressure, type RequestRef, type ServingError } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { ModelStatistics, ReleaseReason, Tracing } from '@paceline/telemetry';
-import type { BatchCompletion, InstanceEvent } from '@paceline/worker-rpc';
+import type { BatchCompletion, InstanceEvent, RunningRequest } from '@paceline/worker-rpc';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { LaneSpec } from '../placement/lane-host.js';
 import { recordSuccess, type LaneBooks } from './flight-success.js';
@@ -19,7 +19,7 @@ import { Isolation, type IsolatedState } from './isolation.js';
 import { batchOf, LaneBatch } from './lane-batch.js';
 import * as errors from './lane-errors.js';
 import { LaneInstance, LaneInstances } from './lane-instances.js';
-import type { LaneItem } from './lane-item.js';
+import { isOverdue, type LaneItem } from './lane-item.js';
 import { LaneItems } from './lane-items.js';
 import { LaneObjective } from './lane-objective.js';
 import { LaneTimer } from './lane-timer.js';
@@ -107,6 +107,14 @@ export class ModelLane {
     this.#items.finish(item);
     this.#decideSoon();
     return true;
+  }
+
+  /** Takes it out where it waits for its first execution and is no later attempt. */
+  withdraw({ ref, attempt }: RunningRequest): Envelope | undefined {
+    const item = this.#items.find(ref);
+    if (item?.state !== 'queued' || (item.envelope.attempt ?? 1) > attempt) return undefined;
+    this.cancel(ref);
+    return envelopeAfter(item.envelope, this.ports.clock.nowUs() - item.enqueuedUs);
   }
 
   onInstance(event: InstanceEvent): void {
@@ -242,8 +250,10 @@ export class ModelLane {
       }
       if (decision.kind === 'dispatch') {
         const items = decision.handles.map((handle) => this.#items.take(handle));
+        const rows = decision.rows - this.#dropOverdue(items, decision.staged, nowUs);
+        if (items.length === 0) continue;
         const instance = this.#instances.pick(decision.staged) as LaneInstance;
-        this.#send(items, decision.rows, decision.reason, instance, nowUs);
+        this.#send(items, rows, decision.reason, instance, nowUs);
       }
     } while (decision.kind === 'dispatch');
     this.#instances.setWaiting(decision.why === 'busy');
@@ -254,15 +264,32 @@ export class ModelLane {
   #sendAlone(nowUs: number): void {
     while (this.#isolated.waitingAlone > 0 && this.#instances.capacity().idle > 0) {
       const item = this.#isolated.next('alone') as LaneItem;
-      this.#send([item], item.envelope.rows, 'isolated', this.#instances.pick(false) as LaneInstance, nowUs);
+      if (isOverdue(item, nowUs)) this.#items.finish(item);
+      else this.#send([item], item.envelope.rows, 'isolated', this.#instances.pick(false) as LaneInstance, nowUs);
     }
   }
 
   /** One at a time: the next suspect must not be taken for the one that killed. */
   #sendQuarantined(nowUs: number): void {
     if (this.#quarantine.batches > 0) return;
-    const item = this.#isolated.next('quarantined');
+    let item = this.#isolated.next('quarantined');
+    for (; item && isOverdue(item, nowUs); item = this.#isolated.next('quarantined')) this.#items.finish(item);
     if (item) this.#send([item], item.envelope.rows, 'isolated', this.#quarantine, nowUs);
+  }
+
+  /** Takes out of `items`, which are about to be sent, those that nobody waits for. @returns their rows */
+  #dropOverdue(items: LaneItem[], staged: boolean, nowUs: number): number {
+    if (!items.some((item) => isOverdue(item, nowUs))) return 0;
+    let rows = 0;
+    for (const item of items.splice(0)) {
+      if (!isOverdue(item, nowUs)) items.push(item);
+      else {
+        rows += item.envelope.rows;
+        if (staged) this.#batcher.started(item.envelope.priority);
+        this.#items.finish(item);
+      }
+    }
+    return rows;
   }
 
   #send(items: LaneItem[], rows: number, reason: ReleaseReason, instance: LaneInstance, nowUs: number): void {

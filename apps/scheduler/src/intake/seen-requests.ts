@@ -31,6 +31,11 @@ export class SeenRequests {
     return true;
   }
 
+  /** Whether that ref was added, with whatever attempt, and is remembered. */
+  has({ gateway, number }: RequestRef): boolean {
+    return this.#windows.get(gateway)?.numbers[number % WINDOW] === number;
+  }
+
   #windowOf(gateway: string): Window {
     if (this.#last && this.#lastGateway === gateway) return this.#last;
     let window = this.#windows.get(gateway);

@@ -4,7 +4,7 @@
  * once: taken by its lane, refused when its time is over or there is no room, or dropped with its client.
  */
 import type { Clock, Timer } from '@paceline/clock';
-import { ServingError, type Envelope, type RequestRef } from '@paceline/protocol';
+import { envelopeAfter, ServingError, type Envelope, type RequestRef } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 
 /** Bounds of one partition's room. */
@@ -63,7 +63,7 @@ export class UnopenedLanes {
     return this.#rooms.has(versionKey(model, version));
   }
 
-  /** Takes out what waits for a version, oldest first; what is left of each one's own timeout has become its timeout. */
+  /** Takes out what waits for a version, oldest first; each one's times are shortened by its wait. */
   take(model: string, version: string): Envelope[] {
     const room = this.#rooms.get(versionKey(model, version));
     if (!room) return [];
@@ -71,9 +71,7 @@ export class UnopenedLanes {
     const taken: Envelope[] = [];
     for (const waiting of room.values()) {
       this.#left(waiting);
-      const { envelope, sinceUs } = waiting;
-      const leftUs = Math.max(1, Math.floor(envelope.timeoutUs - (nowUs - sinceUs)));
-      taken.push(envelope.timeoutUs > 0 ? { ...envelope, timeoutUs: leftUs } : envelope);
+      taken.push(envelopeAfter(waiting.envelope, nowUs - waiting.sinceUs));
     }
     this.#rooms.delete(versionKey(model, version));
     return taken;

@@ -10,7 +10,9 @@ import type { StatisticsRegistry, Tracing } from '@paceline/telemetry';
 import type { BatchCompletion } from '@paceline/worker-rpc';
 import { Lanes } from '../batching/lanes.js';
 import type { BatchIds } from '../dispatch/dispatcher.js';
-import { LaneIntake } from '../intake/lane-intake.js';
+import { LaneIntake, type ClusterIntake } from '../intake/lane-intake.js';
+import { RunningElsewhere } from '../intake/running-elsewhere.js';
+import type { SeenRequests } from '../intake/seen-requests.js';
 import { UnopenedLanes } from '../intake/unopened-lanes.js';
 import type { Load } from '../workers/loads.js';
 import type { FlightSender } from '../workers/remote-flights.js';
@@ -25,6 +27,8 @@ export interface HeldPartitionPorts {
   readonly batchIds: BatchIds;
   readonly queueTimeoutUs: number;
   readonly tracing?: Tracing | undefined;
+  /** See {@link ClusterIntake.cancelled}. */
+  readonly cancelled: SeenRequests;
   /** Whether the lease is valid now. */
   readonly isValid: () => boolean;
   /** Whether this partition takes the requests of that load, as placement said. */
@@ -37,6 +41,7 @@ export class HeldPartition implements FlightSender {
   readonly intake: LaneIntake;
   readonly #lanes: Lanes;
   readonly #unopened: UnopenedLanes;
+  readonly #running: RunningElsewhere;
   readonly #loads: LaneLoads;
   readonly #runningEnded: Timer;
   #abandoned = false;
@@ -55,9 +60,15 @@ export class HeldPartition implements FlightSender {
     const link = workers.flights.linkOf(this);
     this.#lanes = new Lanes({ clock, link, replies, statistics, queueTimeoutUs, batchIds, tracing });
     this.#unopened = new UnopenedLanes(clock, replies);
-    this.intake = new LaneIntake(this.#lanes, replies, (envelope) => this.#wait(envelope));
+    this.#running = new RunningElsewhere(clock);
+    const cluster: ClusterIntake = {
+      onUnopened: (envelope) => this.#wait(envelope),
+      running: this.#running,
+      cancelled: ports.cancelled,
+    };
+    this.intake = new LaneIntake(this.#lanes, replies, cluster);
     this.#loads = new LaneLoads({ clock, lanes: this.#lanes, workers, isHome: ports.isHome, onOpen: (load) => this.#flush(load) });
-    this.#runningEnded = clock.setTimer(queueTimeoutUs, () => this.intake.running.clear());
+    this.#runningEnded = clock.setTimer(queueTimeoutUs, () => this.#running.clear());
     for (const load of workers.loads.all()) this.#loads.sync(load, false);
   }
 
@@ -77,7 +88,7 @@ export class HeldPartition implements FlightSender {
 
   /** What an earlier owner had there is lost with it. */
   onWorkerLost(worker: string): void {
-    for (const envelope of this.intake.running.workerLost(worker)) this.intake.onEnvelope(envelope);
+    this.intake.onWorkerLost(worker);
   }
 
   onCompletion(completion: BatchCompletion): void {
@@ -97,7 +108,7 @@ export class HeldPartition implements FlightSender {
   abandon(): void {
     this.#abandoned = true;
     this.#runningEnded.cancel();
-    this.intake.running.clear();
+    this.#running.clear();
     this.#loads.stop();
     this.#unopened.abandon();
     this.#lanes.abandon();
@@ -117,6 +128,9 @@ export class HeldPartition implements FlightSender {
 
   #flush({ model, version }: Load): void {
     const lane = this.#lanes.find(model, version);
-    if (lane) for (const envelope of this.#unopened.take(model, version)) lane.enqueue(envelope);
+    if (!lane) return;
+    // Word that a worker has it may have come meanwhile, or it may have waited for too long.
+    for (const envelope of this.#unopened.take(model, version))
+      if (!this.#running.keep(envelope) && !(envelope.remainingUs === 0)) lane.enqueue(envelope);
   }
 }

@@ -1,23 +1,10 @@
 // A scheduler over faked leases, workers and gateways: takeovers, lanes from announcements, losses of workers and leases.
-import { create } from '@bufbuild/protobuf';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
 import { InMemoryClusterState } from '@paceline/cluster-state';
-import { ModelConfigSchema } from '@paceline/protocol/model-config';
-import type { LoadSpec } from '@paceline/worker-rpc';
-import { FakeWorker, InMemoryWorkers } from '@paceline/worker-rpc/testing';
+import { InMemoryWorkers, type FakeWorker } from '@paceline/worker-rpc/testing';
 import { envelope } from '../batching/testing/fakes.js';
-import { HOME, OwnerRig, settle, TTL_MS } from './testing/owner-rig.js';
-
-function loadSpec(generation: number, maxBatchSize = 8): LoadSpec {
-  const config = create(ModelConfigSchema, {
-    name: 'm',
-    maxBatchSize,
-    instanceGroup: [{ name: 'g', count: 1 }],
-    schedulingChoice: { case: 'dynamicBatching', value: { preferredBatchSize: [maxBatchSize] } },
-  });
-  return { model: 'm', version: '1', generation, config, modelPath: '/m', inputs: [], outputs: [] };
-}
+import { activeWorker, HOME, loadSpec, numbersOf, OwnerRig, settle, TTL_MS } from './testing/owner-rig.js';
 
 let clock: FakeClock;
 let state: InMemoryClusterState;
@@ -25,17 +12,7 @@ let network: InMemoryWorkers;
 
 const newRig = (id: string): OwnerRig => new OwnerRig(id, { clock, state, network });
 
-/** A worker with that load active. */
-async function workerWith(id: string, generation = 1): Promise<FakeWorker> {
-  const worker = new FakeWorker(id);
-  await worker.load({} as never, loadSpec(generation), 'f');
-  worker.activate('m', '1', generation);
-  network.up(id, worker);
-  return worker;
-}
-
-const numbersOf = (worker: FakeWorker): number[][] => worker.batches.map(({ batch }) => batch.members.map(({ ref }) => ref.number));
-
+const workerWith = (id: string, generation?: number): Promise<FakeWorker> => activeWorker(network, id, generation);
 /** Lets time pass in steps that are short beside the lifetime of a lease, so that renewals are answered in between. */
 async function pass(us: number): Promise<void> {
   for (let leftUs = us; leftUs >= 0; leftUs -= 100_000) {

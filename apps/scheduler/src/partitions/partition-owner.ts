@@ -12,6 +12,8 @@ import type { RemoteWorker, WorkerHello } from '@paceline/worker-rpc';
 import { BatchIds } from '../dispatch/dispatcher.js';
 import type { Load } from '../workers/loads.js';
 import type { WorkerRegistry } from '../workers/worker-registry.js';
+import { SeenRequests } from '../intake/seen-requests.js';
+import { Claims } from './claims.js';
 import { HeldPartition } from './held-partition.js';
 import type { AcquiredLease, LeaseEnd, LeaseKeeper, LeaseListener } from './lease-keeper.js';
 
@@ -40,16 +42,20 @@ export interface PartitionOwnerPorts {
   readonly onChange?: (partition: number, epoch: Epoch, what: 'owned' | LeaseEnd) => void;
 }
 
-/** A worker that does not answer a claim within this time is as good as gone, and must not hold the others up. */
-const CLAIM_LIMIT_US = 300_000;
+/** Marks a cancelled request: no attempt of it is later. */
+const EVERY_ATTEMPT = 255;
 
 interface Owned {
   readonly held: HeldPartition;
+  readonly claims: Claims;
   readonly reader: IntakeReader;
 }
 
 export class PartitionOwner implements LeaseListener {
   readonly #owned = new Map<number, Owned>();
+  /** Partitions that are being taken over: workers are asked, nothing is read yet. */
+  readonly #claiming = new Set<Claims>();
+  readonly #cancelled = new SeenRequests();
   readonly #stopping = new Map<number, Promise<void>>();
   readonly #batchIds = new BatchIds();
 
@@ -92,6 +98,7 @@ export class PartitionOwner implements LeaseListener {
   /** The client of a request left. */
   onCancel(gateway: string, { number, model, version }: Cancel): void {
     const ref = { gateway, number };
+    this.#cancelled.add(ref, EVERY_ATTEMPT);
     for (const { held } of this.#owned.values()) held.onCancel(ref, model, version);
   }
 
@@ -100,13 +107,14 @@ export class PartitionOwner implements LeaseListener {
   }
 
   onWorkerLost(worker: string): void {
-    for (const { held } of this.#owned.values()) held.onWorkerLost(worker);
+    for (const { held } of [...this.#owned.values(), ...this.#claiming]) held.onWorkerLost(worker);
   }
 
   onWorkerUp(remote: RemoteWorker, hello: WorkerHello): void {
     const keeper = this.ports.keeper();
     for (const { partition, epoch } of hello.epochs) keeper.noteEpoch(partition, epoch.number);
-    for (const [partition, { held }] of this.#owned) void this.#claim(remote, partition, held.epoch, held);
+    for (const { claims } of this.#owned.values()) void claims.ask(remote);
+    for (const claims of this.#claiming) void claims.ask(remote);
   }
 
   *pressures(): Generator<LanePressure> {
@@ -120,36 +128,21 @@ export class PartitionOwner implements LeaseListener {
     const held = new HeldPartition(partition, epoch, {
       ...this.ports,
       batchIds: this.#batchIds,
+      cancelled: this.#cancelled,
       replies: this.ports.links,
       isValid: () => keeper.isValid(partition, epoch),
       isHome: (load) => this.ports.homeOf(load) === partition,
       onStaleEpoch: () => void keeper.contest(partition, epoch),
     });
-    await Promise.all([...this.ports.workers.connected()].map((remote) => this.#claim(remote, partition, epoch, held)));
+    const claims = new Claims(held, this.ports);
+    this.#claiming.add(claims);
+    await claims.askAll();
+    this.#claiming.delete(claims);
     if (!keeper.isValid(partition, epoch)) return held.abandon();
-    this.#owned.set(partition, { held, reader: this.ports.read(lease, held.intake) });
+    this.#owned.set(partition, { held, claims, reader: this.ports.read(lease, held.intake) });
     // Loads and workers may have changed while the claims were under way.
     for (const load of this.ports.workers.loads.all()) held.onLoadChanged(load);
     this.ports.links.broadcast({ kind: 'owns', partition, epoch });
     this.ports.onChange?.(partition, epoch, 'owned');
-  }
-
-  /** Resolves when the worker has answered, is gone, or the limit is over. */
-  async #claim(remote: RemoteWorker, partition: number, epoch: Epoch, held: HeldPartition): Promise<void> {
-    const answer = remote.claim(partition, epoch).then(
-      async (claimed) => {
-        if (claimed.ok) return held.intake.running.note(remote.worker, claimed.running);
-        const keeper = this.ports.keeper();
-        keeper.noteEpoch(partition, claimed.highest.number);
-        await keeper.contest(partition, epoch);
-      },
-      () => undefined,
-    );
-    let limit: { cancel(): void } | undefined;
-    const over = new Promise<void>((resolve) => {
-      limit = this.ports.clock.setTimer(CLAIM_LIMIT_US, resolve);
-    });
-    await Promise.race([answer, over]);
-    limit?.cancel();
   }
 }

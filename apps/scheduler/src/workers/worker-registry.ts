@@ -70,9 +70,9 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
     }
   }
 
-  /** Those that can be reached now. */
-  *connected(): Generator<RemoteWorker> {
-    for (const { remote, up } of this.#workers.values()) if (up) yield remote;
+  /** Those that can be reached now, and those that membership names beside them. */
+  *named(): Generator<{ readonly worker: string; readonly remote: RemoteWorker; readonly up: boolean }> {
+    for (const [worker, { remote, up }] of this.#workers) yield { worker, remote, up };
   }
 
   /** The connection to that worker, whether or not it is up. */

@@ -121,10 +121,11 @@ describe('batches at a worker of a cluster', () => {
   });
 
   test('a claim is told what runs, waits or is being pulled', async () => {
-    await send(fenced(1, [member(1)]), fenced(2, [member(2)]), fenced(3, [member(3)]), fenced(4, [held(4)]));
+    await send(fenced(1, [member(1)]), fenced(2, [member(2, { attempt: 2 })]), fenced(3, [member(3)]), fenced(4, [held(4)]));
     const other = await rig.join(B);
     const claimed = await other.remote.claim(5, epoch(2, B));
-    expect(claimed).toEqual({ ok: true, running: [ref(1), ref(2), ref(3), ref(4)] });
+    const running = [1, 2, 3, 4].map((number) => ({ ref: ref(number), attempt: number === 2 ? 2 : 1 }));
+    expect(claimed).toEqual({ ok: true, running });
   });
 
   test('what another owner has claimed and does not end well goes back to the gateways; the sender only frees the place', async () => {

@@ -3,7 +3,7 @@
  * worker, others wait here, inputs are pulled meanwhile. Invariant: each batch ends once, either at the scheduler that
  * sent it or, where that one is gone or not the owner any more, by handing its unanswered requests back to their gateways.
  */
-import { ServingError, type RequestRef } from '@paceline/protocol';
+import { ServingError } from '@paceline/protocol';
 import type { WorkerLinks } from '@paceline/streams';
 import {
   STALE_EPOCH,
@@ -12,6 +12,7 @@ import {
   type Batch,
   type BatchCompletion,
   type FencedBatch,
+  type RunningRequest,
   type SchedulerSession,
   type WorkerLink,
 } from '@paceline/worker-rpc';
@@ -91,9 +92,9 @@ export class BatchDesk {
   }
 
   /** Requests of a partition that will be answered, or handed back, by this worker. */
-  running(partition: number): RequestRef[] {
+  running(partition: number): RunningRequest[] {
     return [...this.#entries.values()].flatMap(({ fenced, batch }) =>
-      fenced.partition === partition ? batch.members.map(({ ref }) => ref) : [],
+      fenced.partition === partition ? batch.members.map(({ ref, attempt = 1 }) => ({ ref, attempt })) : [],
     );
   }
 

@@ -1,5 +1,5 @@
 /** References to requests and the envelopes that carry requests, on the wire. */
-import type { Envelope, RequestRef } from '../infer.js';
+import { timeoutAfter, type Envelope, type RequestRef } from '../infer.js';
 import type { WireReader } from './reader.js';
 import { readTensors, writeTensors } from './tensors.js';
 import type { WireWriter } from './writer.js';
@@ -7,6 +7,7 @@ import type { WireWriter } from './writer.js';
 const HAS_ATTEMPT = 1;
 const HAS_HELD_BYTES = 2;
 const HAS_TRACE_PARENT = 4;
+const HAS_REMAINING = 8;
 
 export function writeRequestRef(writer: WireWriter, ref: RequestRef): void {
   writer.string(ref.gateway);
@@ -27,13 +28,15 @@ export function inputBytesOf(envelope: Envelope): number {
 /**
  * @param heldBytes undefined = the tensors travel inline; else how many bytes of them stay with the writer. By default as
  * the envelope has it.
+ * @param passedUs time since the envelope was made, by which its times are shortened: whole microseconds, not negative
  */
-export function writeEnvelope(writer: WireWriter, envelope: Envelope, heldBytes = envelope.heldBytes): void {
-  const { attempt, traceParent } = envelope;
+export function writeEnvelope(writer: WireWriter, envelope: Envelope, heldBytes = envelope.heldBytes, passedUs = 0): void {
+  const { attempt, traceParent, remainingUs } = envelope;
   writer.u8(
     (attempt === undefined ? 0 : HAS_ATTEMPT) |
       (heldBytes === undefined ? 0 : HAS_HELD_BYTES) |
-      (traceParent === undefined ? 0 : HAS_TRACE_PARENT),
+      (traceParent === undefined ? 0 : HAS_TRACE_PARENT) |
+      (remainingUs === undefined ? 0 : HAS_REMAINING),
   );
   writeRequestRef(writer, envelope.ref);
   writer.string(envelope.model);
@@ -41,7 +44,8 @@ export function writeEnvelope(writer: WireWriter, envelope: Envelope, heldBytes 
   writer.string(envelope.clientId);
   writer.varint(envelope.rows);
   writer.varint(envelope.priority);
-  writer.f64(envelope.timeoutUs);
+  writer.f64(timeoutAfter(envelope.timeoutUs, passedUs));
+  if (remainingUs !== undefined) writer.f64(Math.max(0, remainingUs - passedUs));
   writer.string(envelope.shapeKey);
   writeTensors(writer, envelope.inputs, heldBytes !== undefined);
   writer.varint(envelope.outputs.length);
@@ -61,13 +65,17 @@ export function readEnvelope(reader: WireReader): Envelope {
   const rows = reader.varint('rows');
   const priority = reader.varint('priority');
   const timeoutUs = reader.f64('timeout');
+  const remainingUs = flags & HAS_REMAINING ? reader.f64('remaining time') : undefined;
   const shapeKey = reader.string('shape key');
   const inputs = readTensors(reader);
   const count = reader.count('outputs');
   const outputs: string[] = [];
   for (let i = 0; i < count; i++) outputs.push(reader.string('output name'));
-  const envelope = { ref, model, version, clientId, rows, priority, timeoutUs, shapeKey, inputs, outputs };
-  if (flags === 0) return envelope;
+  const envelope =
+    remainingUs === undefined
+      ? { ref, model, version, clientId, rows, priority, timeoutUs, shapeKey, inputs, outputs }
+      : { ref, model, version, clientId, rows, priority, timeoutUs, remainingUs, shapeKey, inputs, outputs };
+  if ((flags & ~HAS_REMAINING) === 0) return envelope;
   return {
     ...envelope,
     ...(flags & HAS_ATTEMPT ? { attempt: reader.varint('attempt') } : {}),

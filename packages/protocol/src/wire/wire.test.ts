@@ -3,11 +3,12 @@ import { expect, test } from '@jest/globals';
 import { DATA_TYPES, type Tensor } from '@paceline/tensor';
 import fc from 'fast-check';
 import { ERROR_CODES, ServingError, type ErrorCode } from '../error.js';
-import type { Envelope, ReplyFrame } from '../infer.js';
+import { envelopeAfter, type Envelope, type ReplyFrame } from '../infer.js';
 import {
   ENTRY_VERSION,
   inputBytesOf,
   readEntry,
+  readEnvelope,
   readReplyFrame,
   readServingError,
   REFERENCED_BYTES,
@@ -43,6 +44,7 @@ const envelopes: fc.Arbitrary<Envelope> = fc.record(
     inputs: tensors,
     outputs: fc.array(text, { maxLength: 4 }),
     attempt: natural,
+    remainingUs: fc.double({ min: 0, noNaN: true }),
     traceParent: text,
   },
   {
@@ -107,6 +109,29 @@ function fields(error: ServingError): unknown {
   const { code, message, reason, retryAfterMs, httpStatus } = error;
   return { code, message, reason, retryAfterMs, httpStatus };
 }
+
+test('the times of an envelope are shortened by what has passed', () => {
+  const envelope = {
+    ...{ ref: { gateway: 'g', number: 1 }, model: 'm', version: '1', clientId: '', rows: 1, priority: 0, shapeKey: '' },
+    ...{ inputs: [], outputs: [], timeoutUs: 50, remainingUs: 200 },
+  };
+  const after = (passedUs: number, of: Envelope = envelope): unknown => {
+    const writer = new WireWriter();
+    writeEnvelope(writer, of, undefined, passedUs);
+    const { timeoutUs, remainingUs } = readEnvelope(new WireReader(Buffer.concat(writer.finish())));
+    expect(envelopeAfter(of, passedUs)).toMatchObject({ timeoutUs });
+    expect(envelopeAfter(of, passedUs).remainingUs).toBe(remainingUs);
+    return [timeoutUs, remainingUs];
+  };
+  expect([after(0), after(40), after(60), after(300)]).toEqual([
+    [50, 200],
+    [10, 160],
+    [1, 140],
+    [1, 0],
+  ]);
+  const { remainingUs: _, ...forEver } = envelope;
+  expect(after(300, { ...forEver, timeoutUs: 0 })).toEqual([0, undefined]);
+});
 
 test('entries come back whole: every field, unicode, empty and large tensors', () => {
   fc.assert(

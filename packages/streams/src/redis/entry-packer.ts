@@ -1,4 +1,4 @@
-/** Packs requests that wait into one entry: as many as fit, in order, each with what is left of its queue timeout. */
+/** Packs requests that wait into one entry: as many as fit, in order, each with what is left of its times. */
 import { writeEntryHead, writeEnvelope, WireWriter } from '@paceline/protocol/wire';
 import type { Unanswered } from './unanswered.js';
 
@@ -17,18 +17,11 @@ export function packEntry(waiting: Iterable<Unanswered>, nowUs: number): PackedE
   const count = writeEntryHead(writer);
   const requests: Unanswered[] = [];
   for (const request of waiting) {
-    writeEnvelope(writer, withTimeLeft(request, nowUs), request.heldBytes);
+    writeEnvelope(writer, request.envelope, request.heldBytes, Math.max(0, Math.floor(nowUs - request.sinceUs)));
     requests.push(request);
     if (requests.length === MAX_ENTRY_REQUESTS || writer.totalBytes >= MAX_ENTRY_BYTES) break;
   }
   writer.fillU32(count, requests.length);
   const [first, ...rest] = writer.finish() as Buffer[];
   return { bytes: rest.length === 0 ? first! : Buffer.concat([first!, ...rest]), requests };
-}
-
-/** A timeout that has run out is not 0, which would mean that none was asked for: the lane lets it expire. */
-function withTimeLeft({ envelope, sinceUs }: Unanswered, nowUs: number): Unanswered['envelope'] {
-  if (envelope.timeoutUs === 0) return envelope;
-  const passedUs = Math.floor(nowUs - sinceUs);
-  return passedUs <= 0 ? envelope : { ...envelope, timeoutUs: Math.max(1, envelope.timeoutUs - passedUs) };
 }

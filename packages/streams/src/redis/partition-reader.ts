@@ -4,7 +4,7 @@
  * passes it, and a cursor beyond what the stream holds is never waited for.
  */
 import type { Clock } from '@paceline/clock';
-import type { Envelope } from '@paceline/protocol';
+import { timeoutAfter, type Envelope } from '@paceline/protocol';
 import { readEntry, WireFormatError } from '@paceline/protocol/wire';
 import { redisError, RedisTime, type PartitionKeys, type RedisConnection } from '@paceline/redis';
 import type { RequestIntake } from '../ports.js';
@@ -41,6 +41,8 @@ const DEAD_ENTRIES = 1000;
 /** Of an entry that is set aside so much is kept: it is for looking at. */
 const DEAD_BYTES = 16 * 1024;
 const RETRY_US = 50_000;
+/** Rather than to believe that an entry lay for so long, the time is asked for again: the clock of Redis may have been set. */
+const DOUBTFUL_DWELL_US = 1_000_000;
 /** A connection that is not there yet is no problem for so long. */
 const CONNECT_GRACE_US = 2_000_000;
 
@@ -101,6 +103,8 @@ export class PartitionReader {
         if (!checked) await this.#checkCursor(cursor);
         checked = true;
         const entries = await this.#next(cursor.cursor);
+        const [first] = entries;
+        if (first && this.#time.dwellUs(first.id) > DOUBTFUL_DWELL_US) await this.#time.refresh();
         if (this.#stopped) return;
         this.#setFailing(undefined);
         for (const entry of entries) this.#take(entry);
@@ -142,12 +146,15 @@ export class PartitionReader {
     for (const envelope of envelopes) this.#hand(envelope, dwellUs);
   }
 
+  /** @param envelope this reader's own: it is changed, not copied */
   #hand(envelope: Envelope, dwellUs: number): void {
-    const { timeoutUs } = envelope;
-    // A timeout that has run out is not 0, which would mean that none was asked for.
-    const aged = timeoutUs > 0 && dwellUs > 0 ? { ...envelope, timeoutUs: Math.max(1, timeoutUs - dwellUs) } : envelope;
+    if (dwellUs > 0) {
+      const times: { timeoutUs: number; remainingUs?: number } = envelope;
+      times.timeoutUs = timeoutAfter(times.timeoutUs, dwellUs);
+      if (times.remainingUs !== undefined) times.remainingUs = Math.max(0, times.remainingUs - dwellUs);
+    }
     try {
-      this.options.intake.onEnvelope(aged);
+      this.options.intake.onEnvelope(envelope);
     } catch (error) {
       this.options.onProblem?.(`a request could not be taken in: ${String(error)}`);
     }

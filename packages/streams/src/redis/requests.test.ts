@@ -138,8 +138,9 @@ test('an entry that cannot be decoded is set aside with the reason, and those be
   expect(rig.problems).toEqual([expect.stringContaining(`entry ${bad} of ${rig.partition.in}`), expect.stringContaining('other fields')]);
 });
 
-test('the time in the stream is taken off the queue timeout, and one that is used up is not taken for none', async () => {
-  for (const [number, timeoutUs] of [0, 1, 60_000_000].entries()) rig.queue.enqueue(requestOf(number, { timeoutUs }));
+test('the time in the stream is taken off the times of a request, and a timeout that is used up is not taken for none', async () => {
+  for (const [number, timeoutUs] of [0, 1, 60_000_000].entries())
+    rig.queue.enqueue(requestOf(number, { timeoutUs, remainingUs: 20_000_000 - number * 11_000_000 }));
   await until('written', () => rig.queue.counters.requests === 3);
   const [[id]] = (await rig.redis.command('XRANGE', rig.partition.in, '-', '+')) as [[string]];
   // The entry is made older than it is by an id of its own: by ten seconds of Redis' clock.
@@ -153,4 +154,7 @@ test('the time in the stream is taken off the queue timeout, and one that is use
   expect(rig.seen.map(({ timeoutUs }) => timeoutUs)).toEqual([0, 1, expect.any(Number)]);
   expect(rig.seen[2]!.timeoutUs).toBeGreaterThan(45_000_000);
   expect(rig.seen[2]!.timeoutUs).toBeLessThanOrEqual(50_000_000);
+  const [long = 0, ...short] = rig.seen.map(({ remainingUs }) => remainingUs);
+  expect(long > 5_000_000 && long <= 10_000_000).toBe(true);
+  expect(short).toEqual([0, 0]);
 });

@@ -10,7 +10,7 @@ export interface Unanswered {
   partition: number;
   /** Bytes of the inputs that stay with the gateway; undefined = they travel inline. */
   readonly heldBytes: number | undefined;
-  /** When it came, microseconds of the gateway's clock: its queue timeout runs from here. */
+  /** When it came, microseconds of the gateway's clock: its times run from here. */
   readonly sinceUs: number;
   stage: HandoverStage;
   /** It has been in an entry, so a scheduler may know it. */

@@ -1,5 +1,5 @@
 /** The small words of the stream between a scheduler and a worker, on the wire: each pair writes and reads the same fields. */
-import type { Device, Epoch, RequestRef } from '@paceline/protocol';
+import type { Device, Epoch } from '@paceline/protocol';
 import {
   readRequestRef,
   readServingError,
@@ -8,7 +8,7 @@ import {
   type WireReader,
   type WireWriter,
 } from '@paceline/protocol/wire';
-import type { Claimed } from '../cluster-worker.js';
+import type { Claimed, RunningRequest } from '../cluster-worker.js';
 import type { BatchCompletion, InstanceEvent } from '../worker-link.js';
 
 /** A load of a model version. */
@@ -107,13 +107,22 @@ export function readDevice(reader: WireReader): Device {
   return { id, kind: reader.u8('device kind') === 1 ? 'gpu' : 'cpu', memoryBytes: reader.varint('device memory') };
 }
 
+function writeRunning(writer: WireWriter, { ref, attempt }: RunningRequest): void {
+  writeRequestRef(writer, ref);
+  writer.varint(attempt);
+}
+
+function readRunning(reader: WireReader): RunningRequest {
+  return { ref: readRequestRef(reader), attempt: reader.varint('attempt') };
+}
+
 export function writeClaimed(writer: WireWriter, claimed: Claimed): void {
   writer.u8(claimed.ok ? 1 : 0);
-  if (claimed.ok) writeList<RequestRef>(writer, claimed.running, writeRequestRef);
+  if (claimed.ok) writeList(writer, claimed.running, writeRunning);
   else writeEpoch(writer, claimed.highest);
 }
 
 export function readClaimed(reader: WireReader): Claimed {
-  if (reader.u8('claimed') === 1) return { ok: true, running: readList(reader, 'running requests', readRequestRef) };
+  if (reader.u8('claimed') === 1) return { ok: true, running: readList(reader, 'running requests', readRunning) };
   return { ok: false, highest: readEpoch(reader) };
 }

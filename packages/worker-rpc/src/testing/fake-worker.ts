@@ -92,7 +92,8 @@ export class FakeWorker implements ServedWorker {
     if (known && !isCurrentEpoch(epoch, known)) return { ok: false, highest: known };
     this.epochs.set(partition, epoch);
     const running = this.waiting.filter((w) => w.fenced.partition === partition);
-    return { ok: true, running: running.flatMap((w) => w.fenced.batch.members.map((m) => m.ref)) };
+    const members = running.flatMap((w) => w.fenced.batch.members);
+    return { ok: true, running: members.map(({ ref, attempt = 1 }) => ({ ref, attempt })) };
   }
 
   execute(session: SchedulerSession, fenced: FencedBatch): void {

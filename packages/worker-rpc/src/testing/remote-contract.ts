@@ -208,7 +208,10 @@ export function describeRemoteWorker(name: string, open: (served: FakeWorker) =>
       remote.execute(batch(1, epoch(3)));
       const { members } = batch(1).batch;
       expect(await other.remote.claim(5, epoch(3, B))).toEqual({ ok: false, highest: epoch(3) });
-      expect(await other.remote.claim(5, epoch(4, B))).toEqual({ ok: true, running: members.map((m) => m.ref) });
+      expect(await other.remote.claim(5, epoch(4, B))).toEqual({
+        ok: true,
+        running: members.map(({ ref, attempt = 1 }) => ({ ref, attempt })),
+      });
       expect(await other.remote.claim(6, epoch(1, B))).toEqual({ ok: true, running: [] });
       remote.execute(batch(2, epoch(3)));
       expect(await told.completion(2)).toMatchObject({ outcome: 'refused', started: false, error: { reason: 'stale_epoch' } });

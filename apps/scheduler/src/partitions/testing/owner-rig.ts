@@ -1,11 +1,14 @@
 /** For tests: one scheduler's partitions with everything around them faked, on a clock that stands still. */
+import { create } from '@bufbuild/protobuf';
 import type { FakeClock } from '@paceline/clock/testing';
 import type { InMemoryClusterState } from '@paceline/cluster-state';
 import { partitionOf } from '@paceline/core';
-import type { Member, ReplyFrame, RequestRef, SchedulerMessage } from '@paceline/protocol';
+import type { Envelope, Member, ReplyFrame, RequestRef, SchedulerMessage } from '@paceline/protocol';
+import { ModelConfigSchema } from '@paceline/protocol/model-config';
 import type { RequestIntake } from '@paceline/streams';
 import { StatisticsRegistry } from '@paceline/telemetry';
-import type { InMemoryWorkers } from '@paceline/worker-rpc/testing';
+import type { LoadSpec } from '@paceline/worker-rpc';
+import { FakeWorker, type InMemoryWorkers } from '@paceline/worker-rpc/testing';
 import { envelope } from '../../batching/testing/fakes.js';
 import { WorkerRegistry } from '../../workers/worker-registry.js';
 import { LeaseKeeper } from '../lease-keeper.js';
@@ -22,6 +25,29 @@ export interface Surroundings {
   readonly state: InMemoryClusterState;
   readonly network: InMemoryWorkers;
 }
+
+/** A load of model `m` version 1 with one instance, `g_0`. */
+export function loadSpec(generation: number, maxBatchSize = 8): LoadSpec {
+  const config = create(ModelConfigSchema, {
+    name: 'm',
+    maxBatchSize,
+    instanceGroup: [{ name: 'g', count: 1 }],
+    schedulingChoice: { case: 'dynamicBatching', value: { preferredBatchSize: [maxBatchSize] } },
+  });
+  return { model: 'm', version: '1', generation, config, modelPath: '/m', inputs: [], outputs: [] };
+}
+
+/** A worker with that load active, there for everybody. */
+export async function activeWorker(network: InMemoryWorkers, id: string, generation = 1): Promise<FakeWorker> {
+  const worker = new FakeWorker(id);
+  await worker.load({} as never, loadSpec(generation), 'f');
+  worker.activate('m', '1', generation);
+  network.up(id, worker);
+  return worker;
+}
+
+/** Request numbers of each batch that it was given. */
+export const numbersOf = (worker: FakeWorker): number[][] => worker.batches.map(({ batch }) => batch.members.map(({ ref }) => ref.number));
 
 /** Lets everything that waits for nothing but promises happen. */
 export async function settle(): Promise<void> {
@@ -79,12 +105,18 @@ export class OwnerRig {
     this.keeper = new LeaseKeeper({ leases: state.leases, clock, self: id, partitions: PARTITIONS, ttlMs: TTL_MS, listener: this.owner });
   }
 
+  /** Takes over what is free; workers that are not there have had their time when this resolves. */
   async start(workers: readonly string[], schedulers = [this.id]): Promise<void> {
     this.setWorkers(workers);
     await settle();
     this.keeper.setSchedulers(schedulers);
     this.#clock.advance(0);
     await settle();
+    if ([...this.workers.named()].every(({ up }) => up)) return;
+    for (let step = 0; step < 10; step++) {
+      this.#clock.advance(100_000);
+      await settle();
+    }
   }
 
   setWorkers(ids: readonly string[]): void {
@@ -92,8 +124,9 @@ export class OwnerRig {
   }
 
   /** Sends requests in one turn of the event loop, as the stream of `partition` brings them. */
-  async send(numbers: readonly number[], attempt?: number): Promise<void> {
-    for (const number of numbers) this.intakes.get(HOME)?.onEnvelope(envelope(number, attempt === undefined ? {} : { attempt }));
+  async send(numbers: readonly number[], attempt?: number, changes: Partial<Envelope> = {}): Promise<void> {
+    const more = attempt === undefined ? changes : { ...changes, attempt };
+    for (const number of numbers) this.intakes.get(HOME)?.onEnvelope(envelope(number, more));
     this.#clock.advance(0);
     await settle();
   }
