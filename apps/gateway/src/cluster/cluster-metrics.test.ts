@@ -13,7 +13,7 @@ test('the page lists the families of a gateway', () => {
   const table = tablesOf(readPage('observability.md')).find(({ heading }) => heading === 'The gateway of a cluster');
   const listed = table?.rows.map(({ name = '', type, labels }) => ({ name: codeOf(name)[0], type, labels }));
   const shown = families.map(({ name, type, read }) => {
-    const labels = new Set(read().map((series) => Object.keys(series.labels).join(', ')));
+    const labels = new Set([...read()].map((series) => Object.keys(series.labels).join(', ')));
     expect(labels.size).toBe(1);
     return { name, type, labels: [...labels][0] };
   });

@@ -6,7 +6,7 @@ import type { HrTime, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Clock } from '@paceline/clock';
 import type { Logger } from '../log/logger.js';
-import type { Span, SpanEnd, SpanStart, Tracing } from './tracing.js';
+import type { Span, SpanEnd, Tracing } from './tracing.js';
 
 export interface OtlpTracingOptions {
   /** Where the collector takes traces; `/v1/traces` is added where the URL has no path. */
@@ -138,7 +138,7 @@ class WatchedExporter implements SpanExporter {
 
   export(spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {
     this.base.export(spans, (result) => {
-      const failing = result.error !== undefined || result.code !== 0;
+      const failing = result.error !== undefined || Number(result.code) !== 0;
       if (failing && !this.#failing) {
         this.logger.warn({ err: result.error, endpoint: this.endpoint }, 'the collector takes no spans; they are dropped');
       } else if (!failing && this.#failing) this.logger.info({ endpoint: this.endpoint }, 'the collector takes spans again');
