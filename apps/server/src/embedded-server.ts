@@ -21,7 +21,7 @@ import {
 } from '@paceline/scheduler';
 import { InMemoryStreams } from '@paceline/streams';
 import { StatisticsRegistry, type Log } from '@paceline/telemetry';
-import { createLocalWorker } from '@paceline/worker';
+import { createLocalWorker, detectGpus, gpusFor } from '@paceline/worker';
 import { EXAMPLE_REPOSITORY } from './example-repository.js';
 import { collectAfterUnloads } from './memory.js';
 import { restartCounter } from './observability.js';
@@ -52,7 +52,9 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
   const tracing = await openTracing(options, { service: 'paceline', instance: id, version }, log.logger);
 
   // Worker and scheduler.
+  const gpus = await detectGpus({ simulated: options.simulatedGpus });
   const worker = createLocalWorker({
+    gpus,
     replies: streams,
     logger: log.module('worker'),
     clock,
@@ -61,7 +63,10 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
   });
   statistics.instanceMemory = () => worker.instanceMemory();
   const lanes = new Lanes({ clock, link: worker, replies: streams, statistics, queueTimeoutUs: laneQueueTimeoutUs(options), tracing });
-  const source = new RepositoryModelSource(repositoryOf(options), sourceOptions(options));
+  const source = new RepositoryModelSource(repositoryOf(options), {
+    ...sourceOptions(options),
+    gpus: (backend) => gpusFor(gpus, backend),
+  });
   const models = new ModelManager(
     { worker, lanes, clock, statistics, source },
     {

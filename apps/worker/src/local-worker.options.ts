@@ -2,12 +2,17 @@
 import type { Clock } from '@paceline/clock';
 import type { ReplyChannel } from '@paceline/streams';
 import type { Logger, Tracing } from '@paceline/telemetry';
+import type { GpuInventory } from './gpu/gpus.js';
 import type { WorkerObserver } from './supervision/observer.js';
 
 export interface LocalWorkerOptions {
   readonly replies: ReplyChannel;
   readonly logger: Logger;
   readonly clock?: Clock;
+  /** GPUs that models may run on; default none. See `detectGpus`. */
+  readonly gpus?: GpuInventory;
+  /** Instances of a model whose configuration leaves kind and count to the worker, on the processor; default 2, or 1 on one core. */
+  readonly cpuInstanceCount?: number;
   /** Longest run before a host counts as hung; default 30 s. */
   readonly executeLimitMs?: number;
   /** Longest first run of an instance; default 120 s. */

@@ -6,16 +6,18 @@ import { readdir, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { systemClock, type Clock } from '@paceline/clock';
+import { CPU_DEVICE } from '@paceline/core';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { Batch, BatchCompletion, LoadReport, LoadSpec, WorkerLink, WorkerListener } from '@paceline/worker-rpc';
-import { modelBackend, type ModelBackend } from './backend/load-backend.js';
+import { modelBackend, type ModelBackend, type WorkerDevices } from './backend/load-backend.js';
+import { NO_GPUS } from './gpu/gpus.js';
 import { emptyFrame, FRAME, jsonBody } from './host-protocol/frames.js';
 import type { HostStatistics } from './host-protocol/messages.js';
 import { HostFleet } from './hosts/host-fleet.js';
 import { defaultHostEntry, type HostProcess } from './hosts/host-process.js';
 import { poolSizeOf, type PoolSize } from './hosts/placement.js';
 import { unanswered } from './infer/completion.js';
-import { instanceNames, LoadedModel, modelKey } from './instances/loaded-model.js';
+import { LoadedModel, modelKey } from './instances/loaded-model.js';
 import type { InstanceContext } from './instances/instance-context.js';
 import { ModelInstance } from './instances/model-instance.js';
 import { Quarantine } from './instances/quarantine.js';
@@ -46,6 +48,7 @@ export class LocalWorker implements WorkerLink {
   readonly #fleet: HostFleet;
   readonly #limits: ExecuteLimits;
   readonly #context: InstanceContext;
+  readonly #devices: WorkerDevices;
   readonly #copies = { inBytes: 0, outBytes: 0 };
   readonly #loaded = new Map<string, Loaded>();
   readonly #loading = new Set<Promise<unknown>>();
@@ -56,6 +59,8 @@ export class LocalWorker implements WorkerLink {
   constructor(private readonly options: LocalWorkerOptions) {
     const clock = options.clock ?? systemClock;
     this.#clock = clock;
+    const { gpus = NO_GPUS, cpuInstanceCount = Math.min(2, availableParallelism()) } = options;
+    this.#devices = { gpus, cpuInstanceCount };
     const limits = (this.#limits = {
       firstRunLimitUs: 1000 * (options.firstRunLimitMs ?? 120_000),
       executeLimitUs: 1000 * (options.executeLimitMs ?? 30_000),
@@ -171,10 +176,10 @@ export class LocalWorker implements WorkerLink {
     const key = modelKey(spec.model, spec.version, spec.generation);
     if (this.#closed) throw shuttingDown();
     if (this.#loaded.has(key)) throw loadedAlready(spec);
-    const backend = modelBackend(spec);
+    const backend = modelBackend(spec, this.#devices);
     const model = new LoadedModel(spec, backend, await this.#sizeOf(spec, backend), this.#limits);
     const instances = new Map(
-      instanceNames(spec).map((name) => [name, new ModelInstance(this.#nextInstance++, name, model, this.#context)]),
+      backend.instances.map(({ name, device }) => [name, new ModelInstance(this.#nextInstance++, name, device, model, this.#context)]),
     );
     if (this.#closed) throw shuttingDown();
     if (this.#loaded.has(key)) throw loadedAlready(spec);
@@ -187,7 +192,12 @@ export class LocalWorker implements WorkerLink {
       await stop(loaded);
       throw this.#closed || !failed ? shuttingDown() : toServingError(failed.reason);
     }
-    const report = { instances: [...instances.keys()], warnings: backend.warnings, durationMs: (this.#clock.nowUs() - begunUs) / 1000 };
+    const report = {
+      instances: [...instances.keys()],
+      ...(backend.instances.some(({ device }) => device !== CPU_DEVICE) && { devices: backend.instances.map(({ device }) => device) }),
+      warnings: backend.warnings,
+      durationMs: (this.#clock.nowUs() - begunUs) / 1000,
+    };
     const samples = spec.warmup ?? [];
     if (samples.length === 0) return report;
     const runs = instances.size * samples.reduce((sum, { count }) => sum + count, 0);

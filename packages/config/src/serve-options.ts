@@ -167,6 +167,8 @@ export interface ServeOptions {
   readonly log: LogOptions;
   readonly tracing: TracingOptions;
   readonly backendConfig: BackendConfig;
+  /** GPUs that are pretended, for models of the backend `simulated`; 0 = none. */
+  readonly simulatedGpus: number;
 }
 
 /** The outcome of reading a command line. */

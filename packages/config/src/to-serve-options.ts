@@ -74,6 +74,7 @@ export function toServeOptions(values: FlagValues): ServeOptions {
     },
     tracing: { endpoint: values['trace-otlp-endpoint'], sampleRate: values['trace-sample-rate'] },
     backendConfig: groupBackendConfig(values['backend-config']),
+    simulatedGpus: values['simulated-gpus'],
   };
 }
 

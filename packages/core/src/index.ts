@@ -1,6 +1,19 @@
 export * from './request/index.js';
+export { SIMULATED_BACKEND } from './model-config/backend.js';
 export { configDataType, configDataTypeName, isServedDataType, wireDataType } from './model-config/datatype.js';
 export { FIELD_TABLE, fieldRule, type FieldRule } from './model-config/field-table.js';
+export {
+  CPU_DEVICE,
+  gpuDevice,
+  gpuOf,
+  gpusUsed,
+  isPassive,
+  planInstances,
+  type InstanceDevices,
+  type InstancePlan,
+  type MissingGpu,
+  type PlannedInstance,
+} from './model-config/instances.js';
 export type { ConfigIssue, ConfigWarning } from './model-config/issue.js';
 export { jsonStates, modelConfigFromJson, modelConfigToJson } from './model-config/json.js';
 export {

@@ -42,6 +42,8 @@ export interface WarmupSample {
 export interface LoadReport {
   /** Names of the instances that are ready, Triton's form `<group>_<n>`. */
   readonly instances: readonly string[];
+  /** Device of each of `instances`, `cpu` or `gpu:0`; absent = all of them run on the processor. */
+  readonly devices?: readonly string[];
   /** Accepted hints that are not used, one sentence each. */
   readonly warnings: readonly string[];
   readonly durationMs: number;

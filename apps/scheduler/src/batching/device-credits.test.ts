@@ -1,10 +1,8 @@
 // Two lanes whose instances stand on one GPU never have it run two batches, and take turns.
 import { expect, test } from '@jest/globals';
-import { create } from '@bufbuild/protobuf';
 import { FakeClock } from '@paceline/clock/testing';
-import { ModelConfigSchema, ModelInstanceGroup_Kind as Kind } from '@paceline/protocol/model-config';
 import { StatisticsRegistry } from '@paceline/telemetry';
-import { sharesOf } from '../workers/shared-devices.js';
+import { clusterSharesOf, sharesOf } from '../workers/shared-devices.js';
 import { DeviceCredits } from './device-credits.js';
 import { Lanes } from './lanes.js';
 import { envelope, FakeWorker, laneSpec, RecordedReplies } from './testing/fakes.js';
@@ -15,11 +13,9 @@ function rig(models: readonly string[], instances: readonly string[] = ['w/g_0']
   const credits = new DeviceCredits();
   const lanes = new Lanes({ clock, link: worker, replies: new RecordedReplies(), statistics: new StatisticsRegistry() });
   worker.setListener(lanes);
-  const config = create(ModelConfigSchema, { instanceGroup: [{ name: 'g', kind: Kind.GPU, gpus: [0], count }] });
-  for (const model of models) {
-    const deviceOf = sharesOf({ model, version: '1', generation: 1, config, modelPath: '', inputs: [], outputs: [] }, credits);
-    lanes.open({ ...laneSpec({ model, maxBatchSize: 1, instances }), ...(deviceOf && { deviceOf }) });
-  }
+  const names = Array.from({ length: count }, (_, n) => `g_${n}`);
+  const deviceOf = clusterSharesOf(() => ({ instances: names, devices: names.map(() => 'gpu:0') }), credits);
+  for (const model of models) lanes.open({ ...laneSpec({ model, maxBatchSize: 1, instances }), deviceOf });
   let number = 0;
   const send = (model: string): void => {
     lanes.find(model, '1')?.enqueue(envelope(number++, { model }));
@@ -33,6 +29,27 @@ function rig(models: readonly string[], instances: readonly string[] = ['w/g_0']
   };
   return { lanes, worker, send, sent, complete, credits };
 }
+
+test('only what a worker has put on a GPU shares, by its device there', () => {
+  const credits = new DeviceCredits();
+  const deviceOf = sharesOf({ instances: ['g_0', 'g_1', 'c_0', 'g_2'], devices: ['gpu:1', 'gpu:0', 'cpu', 'gpu:1'] }, credits);
+  expect(deviceOf?.('g_0')).toEqual({ slot: credits.of('gpu:1'), limit: 2 });
+  expect(deviceOf?.('g_1')).toEqual({ slot: credits.of('gpu:0'), limit: 1 });
+  expect([deviceOf?.('c_0'), deviceOf?.('x_0')]).toEqual([undefined, undefined]);
+  expect(deviceOf?.('g_2')?.slot).toBe(credits.of('gpu:1'));
+  expect(credits.of('gpu:1')).not.toBe(credits.of('gpu:0'));
+  expect(sharesOf({ instances: ['g_0'] }, credits)).toBeUndefined();
+  expect(sharesOf({ instances: ['g_0'], devices: ['cpu'] }, credits)).toBeUndefined();
+});
+
+test('a worker that joins later brings its own devices', () => {
+  const credits = new DeviceCredits();
+  const at = new Map([['w', { instances: ['g_0'], devices: ['gpu:0'] }]]);
+  const deviceOf = clusterSharesOf((worker) => at.get(worker), credits);
+  expect(deviceOf('v/g_0')).toBeUndefined();
+  at.set('v', { instances: ['g_0'], devices: ['gpu:0'] });
+  expect(deviceOf('v/g_0')?.slot).not.toBe(deviceOf('w/g_0')?.slot);
+});
 
 test('one batch at a time over all lanes, and each lane has its turn', () => {
   const { send, sent, complete } = rig(['a', 'b', 'c']);

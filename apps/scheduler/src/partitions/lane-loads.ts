@@ -6,7 +6,7 @@
 import type { Clock, Timer } from '@paceline/clock';
 import type { Lanes } from '../batching/lanes.js';
 import type { Holder, Load } from '../workers/loads.js';
-import { sharesOf } from '../workers/shared-devices.js';
+import { clusterSharesOf } from '../workers/shared-devices.js';
 import type { WorkerRegistry } from '../workers/worker-registry.js';
 
 export interface LaneLoadsPorts {
@@ -57,9 +57,10 @@ export class LaneLoads {
       const instances = usable(load, this.ports.workers);
       const { model, version, generation, spec } = load;
       this.#open.set(key, { load, instances: new Set(instances) });
-      const deviceOf = sharesOf(spec, this.ports.workers.devices);
+      const { devices, loads } = this.ports.workers;
+      const deviceOf = clusterSharesOf((worker) => loads.find(model, version, generation)?.holders.get(worker)?.placed, devices);
       const { config, inputs } = spec;
-      lanes.open({ model, version, generation, config, inputs, instances, instancesVary: true, ...(deviceOf && { deviceOf }) });
+      lanes.open({ model, version, generation, config, inputs, instances, instancesVary: true, deviceOf });
       this.ports.onOpen(load);
       this.#dropOlder(load);
     }

@@ -5,9 +5,12 @@
  */
 import { basename } from 'node:path';
 import type { Clock } from '@paceline/clock';
+import { isPassive } from '@paceline/core';
 import { ServingError, toServingError, type ErrorCode, type ServedModel } from '@paceline/protocol';
 import type { StatisticsRegistry } from '@paceline/telemetry';
 import type { LoadReport, LoadSpec } from '@paceline/worker-rpc';
+import { DeviceCredits } from '../batching/device-credits.js';
+import { sharesOf } from '../workers/shared-devices.js';
 import { HeldFiles } from './held-files.js';
 import type { LaneHost } from './lane-host.js';
 import type { LoadHost } from './load-host.js';
@@ -42,6 +45,8 @@ const CODE_WORDS: Partial<Record<ErrorCode, string>> = {
 
 export class ModelLoader {
   readonly #retries: number;
+  /** Of the one worker whose lanes this opens; in a cluster lanes open by themselves. */
+  readonly #devices = new DeviceCredits();
   #generation = 0;
 
   constructor(
@@ -148,14 +153,20 @@ export class ModelLoader {
       outputs,
       labels,
     };
-    const passive = config.instanceGroup.filter((group) => group.passive).map((group) => `${group.name}_`);
-    const instances = report.instances.filter(
-      (name) => !passive.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length))),
-    );
+    const instances = report.instances.filter((name) => !isPassive(config, name));
+    const deviceOf = sharesOf(report, this.#devices);
     const record = this.records.version(model.name, version.version);
     const previous = record.serving;
     // The lane first: once the catalog names the version, requests may come for it.
-    this.ports.lanes.open({ model: model.name, version: version.version, generation, config, inputs, instances });
+    this.ports.lanes.open({
+      model: model.name,
+      version: version.version,
+      generation,
+      config,
+      inputs,
+      instances,
+      ...(deviceOf && { deviceOf }),
+    });
     this.records.setServing(model.name, version.version, { served, generation, fingerprint, instances: new Set(instances), files });
     record.state = 'READY';
     record.reason = remarks.join('; ');

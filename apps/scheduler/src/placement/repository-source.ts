@@ -26,6 +26,8 @@ export interface RepositorySourceOptions {
   readonly defaultMaxBatchSize?: number;
   /** Instances of a CPU group without a count. Default 2, as Triton's ONNX Runtime backend. */
   readonly cpuInstanceCount?: number;
+  /** Numbers of the GPUs that models of a backend can run on; default none. `by-worker`: workers differ, each decides. */
+  readonly gpus?: 'by-worker' | ((backend: string) => readonly number[]);
   /** False: configurations stand as written, and each model needs one. Default true. */
   readonly autoComplete?: boolean;
 }
@@ -69,14 +71,16 @@ function writtenAsJson(json: string): Written {
 }
 
 export class RepositoryModelSource implements ModelSource {
-  readonly #options: Required<RepositorySourceOptions>;
+  readonly #options: Required<Omit<RepositorySourceOptions, 'gpus'>>;
+  readonly #gpus: RepositorySourceOptions['gpus'];
   readonly #readers = new Limiter(READERS);
 
   constructor(
     private readonly repository: LocalModelRepository,
-    options: RepositorySourceOptions = {},
+    { gpus, ...options }: RepositorySourceOptions = {},
   ) {
     this.#options = { defaultMaxBatchSize: 4, cpuInstanceCount: 2, autoComplete: true, ...options };
+    this.#gpus = gpus;
   }
 
   async open(): Promise<readonly string[]> {
@@ -197,7 +201,8 @@ export class RepositoryModelSource implements ModelSource {
     const print = await repository.versionFingerprint(model, version, companionFiles(prepared));
     const fingerprint = `${written.fingerprint}\n${print}`;
     try {
-      const options: FinishOptions = { ...this.#options, maxBatchSizeStated: written.statesMaxBatchSize };
+      const gpus = typeof this.#gpus === 'function' ? this.#gpus(prepared.backend) : this.#gpus;
+      const options: FinishOptions = { ...this.#options, ...(gpus && { gpus }), maxBatchSizeStated: written.statesMaxBatchSize };
       // A simulated accelerator has no file, a backend that is not served none that this server could read.
       const modelPath = prepared.backend === 'onnxruntime' ? await repository.modelFile(model, version, prepared.defaultModelFilename) : '';
       const file = modelPath === '' ? undefined : await repository.describe(model, version, modelPath);

@@ -76,7 +76,7 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
       tracing,
       leases: new RedisLeases(joined.redis, joined.keys),
       desired: new RedisDesiredState(joined.redis, joined.keys),
-      source: new RepositoryModelSource(repository, sourceOptions(options)),
+      source: new RepositoryModelSource(repository, { ...sourceOptions(options), gpus: 'by-worker' }),
       connectWorker: connectGrpcWorker({
         identity: { secret: security.secret, self: { role: 'scheduler', id, session: randomId() } },
         clock,

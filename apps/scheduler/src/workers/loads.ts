@@ -10,6 +10,8 @@ export interface Holder {
   state: ModelAnnouncement['state'];
   /** Local names, passive instances left out. */
   readonly instances: ReadonlySet<string>;
+  /** As announced, with the devices. */
+  readonly placed: Pick<ModelAnnouncement, 'instances' | 'devices'>;
   /** Those of them that are up. */
   readonly ready: Set<string>;
 }
@@ -40,14 +42,15 @@ export class Loads {
     for (const generations of this.#versions.values()) yield* generations.values();
   }
 
-  announce(worker: string, { spec, instances, ready, state }: ModelAnnouncement): Load {
+  announce(worker: string, announced: ModelAnnouncement): Load {
+    const { spec, instances, ready, state } = announced;
     const { model, version, generation } = spec;
     const key = `${model}/${version}`;
     let generations = this.#versions.get(key);
     if (!generations) this.#versions.set(key, (generations = new Map<number, Load>()));
     let load = generations.get(generation);
     if (!load) generations.set(generation, (load = { model, version, generation, spec, holders: new Map<string, Holder>() }));
-    load.holders.set(worker, { worker, state, instances: new Set(instances), ready: new Set(ready) });
+    load.holders.set(worker, { worker, state, instances: new Set(instances), placed: announced, ready: new Set(ready) });
     return load;
   }
 

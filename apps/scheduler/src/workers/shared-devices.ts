@@ -1,24 +1,41 @@
-/** Which instances of a load share a device with those of other loads: those on GPUs, as their instance groups say. */
-import { ModelInstanceGroup_Kind as Kind } from '@paceline/protocol/model-config';
-import type { LoadSpec } from '@paceline/worker-rpc';
+/**
+ * Which instances share a device with those of other loads: those that their worker has put on a GPU. Each such device is
+ * one slot for all lanes, with as many batches at a time as the lane's own load has instances there.
+ */
+import { CPU_DEVICE } from '@paceline/core';
+import type { LoadReport } from '@paceline/worker-rpc';
 import type { DeviceCredits, DeviceShare } from '../batching/device-credits.js';
 
-/** @returns the share of each instance, named `<worker>/<group>_<n>`; undefined = it shares nothing */
-export function sharesOf({ model, config }: LoadSpec, credits: DeviceCredits): ((instance: string) => DeviceShare | undefined) | undefined {
-  const devices = new Map<string, string>();
-  /** Instances of this load on each device. */
-  const counts = new Map<string, number>();
-  for (const [g, { kind, gpus, name, count }] of config.instanceGroup.entries()) {
-    if (kind !== Kind.GPU && (kind !== Kind.AUTO || gpus.length === 0)) continue;
-    const device = `gpu:${gpus.length > 0 ? gpus.join('+') : '0'}`;
-    devices.set(name || `${model}_${g}`, device);
-    counts.set(device, (counts.get(device) ?? 0) + Math.max(1, count));
-  }
-  if (devices.size === 0) return undefined;
+/** Instances of one load at one worker, by local name, with the device of each where some are not on the processor. */
+export type PlacedInstances = Pick<LoadReport, 'instances' | 'devices'>;
+
+/** @returns the share of an instance by its local name; undefined = this worker's part of the load shares nothing */
+export function sharesOf(
+  { instances, devices = [] }: PlacedInstances,
+  credits: DeviceCredits,
+  /** Names the worker's devices across the cluster, `<worker>/`; '' where there is one worker. */
+  prefix = '',
+): ((instance: string) => DeviceShare | undefined) | undefined {
+  if (!devices.some((device) => device !== CPU_DEVICE)) return undefined;
+  return (instance) => {
+    const device = devices[instances.indexOf(instance)];
+    if (device === undefined || device === CPU_DEVICE) return undefined;
+    return { slot: credits.of(prefix + device), limit: devices.filter((each) => each === device).length };
+  };
+}
+
+/**
+ * The same over all workers that have a load, now or later.
+ * @param at a worker's part of the load
+ * @returns the share of an instance named `<worker>/<local name>`
+ */
+export function clusterSharesOf(
+  at: (worker: string) => PlacedInstances | undefined,
+  credits: DeviceCredits,
+): (instance: string) => DeviceShare | undefined {
   return (instance) => {
     const local = instance.indexOf('/') + 1;
-    const device = devices.get(instance.slice(local, instance.lastIndexOf('_')));
-    if (device === undefined) return undefined;
-    return { slot: credits.of(instance.slice(0, local) + device), limit: counts.get(device) ?? 1 };
+    const placed = at(instance.slice(0, local - 1));
+    return placed && sharesOf(placed, credits, instance.slice(0, local))?.(instance.slice(local));
   };
 }

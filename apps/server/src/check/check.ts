@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { LocalModelRepository } from '@paceline/model-repository';
 import { RepositoryModelSource, type Finding, type Inspection, type RepositorySourceOptions } from '@paceline/scheduler';
-import { judgeBackendOptions } from '@paceline/worker';
+import { gpusFor, judgeBackendOptions, type WorkerDevices } from '@paceline/worker';
 
 /** A finding with the model it is about, and its file as a path that can be opened. */
 export interface CheckFinding extends Finding {
@@ -20,6 +20,8 @@ export interface CheckReport {
 
 export interface CheckOptions extends RepositorySourceOptions {
   readonly configName?: string;
+  /** Of this machine: what cannot be loaded with them is remarked. */
+  readonly devices: WorkerDevices;
 }
 
 interface Target {
@@ -66,17 +68,23 @@ class Check {
     for (const model of names ?? source.names()) {
       this.#models.add(model);
       const inspection = await source.inspect(model);
-      await addDistinct(this.#errors, model, roots, [...inspection.errors, ...optionFindings(inspection, 'issues')]);
-      await addDistinct(this.#warnings, model, roots, [...inspection.warnings, ...optionFindings(inspection, 'warnings')]);
+      await addDistinct(this.#errors, model, roots, [...inspection.errors, ...this.#options(inspection, 'issues')]);
+      const remarks = [...this.#options(inspection, 'warnings'), ...this.#options(inspection, 'missing')];
+      await addDistinct(this.#warnings, model, roots, [...inspection.warnings, ...remarks]);
     }
   }
 
+  /** What the worker would refuse or remark when it starts the instances. */
+  #options({ configs, locate }: Inspection, kind: 'issues' | 'warnings' | 'missing'): Finding[] {
+    return configs.flatMap((config) => judgeBackendOptions(config, this.options.devices)[kind].map(locate));
+  }
+
   #source(roots: readonly string[]): RepositoryModelSource {
-    const { configName } = this.options;
-    return new RepositoryModelSource(
-      new LocalModelRepository({ roots, ...(configName === undefined ? {} : { configName }) }),
-      this.options,
-    );
+    const { configName, devices, ...options } = this.options;
+    return new RepositoryModelSource(new LocalModelRepository({ roots, ...(configName === undefined ? {} : { configName }) }), {
+      ...options,
+      gpus: (backend) => gpusFor(devices.gpus, backend),
+    });
   }
 }
 
@@ -99,11 +107,6 @@ function repositoryFinding(message: string): Finding {
     found: undefined,
     hint: undefined,
   };
-}
-
-/** What the worker would refuse or remark when it starts the instances. */
-function optionFindings({ configs, locate }: Inspection, kind: 'issues' | 'warnings'): Finding[] {
-  return configs.flatMap((config) => judgeBackendOptions(config)[kind].map(locate));
 }
 
 /** Two versions with one configuration have its faults in common. */

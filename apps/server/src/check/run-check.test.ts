@@ -85,7 +85,7 @@ describe('errors', () => {
 ${IO.replace('dims: [ 4 ]', 'dims: [ 5 ]')}
 dynamic_batching { preferred_batch_size: [ 16 ] }
 response_cache { enable: true }
-instance_group [ { kind: KIND_GPU } ]`;
+instance_group [ { kind: KIND_CPU gpus: [ 0 ] } ]`;
     const { errors } = await found({ name: 'm', config, versions: { 1: onnx, 2: onnx } });
     expect(errors.map(({ field }) => field).sort()).toEqual(['dynamic_batching.preferred_batch_size[0]', 'input[0].dims', 'instance_group[0].kind', 'response_cache.enable']); // prettier-ignore
     const options = `max_batch_size: 8 parameters { key: "intra_op_thread_count" value { string_value: "x" } }\noptimization { graph { level: 7 } }`;
@@ -128,6 +128,33 @@ describe('warnings', () => {
       ['m', null, "'m/02' is ignored: the name of"],
       ['m', 3, "parameter 'gpu_mem_limit' of m"],
     ]);
+  });
+});
+
+describe('what this machine cannot run', () => {
+  const config = `backend: "simulated"\n${IO}instance_group [ { kind: KIND_GPU gpus: [ 1 ] } ]`;
+  const model = { name: 'm', config, versions: { 1: {} } };
+
+  test('is remarked: another machine may', async () => {
+    const { code, errors, warnings } = await found(model);
+    expect([code, errors]).toEqual([0, []]);
+    expect(warnings.map(({ field, line, message }) => [field, line, message])).toEqual([
+      [
+        'instance_group[0]',
+        4,
+        "instance group 'm_0' of model 'm' asks for GPU 1, and this worker simulates none; start it with --simulated-gpus, or write kind: KIND_CPU",
+      ],
+    ]);
+  });
+
+  test('is nothing to say of a machine that has it', async () => {
+    expect(await found(model, '--simulated-gpus=2')).toEqual({ ok: true, models: ['m'], code: 0, errors: [], warnings: [] });
+  });
+
+  test('GPU options are judged as on a machine with one', async () => {
+    const limit = 'parameters { key: "gpu_mem_limit" value { string_value: "1" } }';
+    const { code, errors } = await found({ name: 'm', config: `instance_group [ { kind: KIND_GPU } ]\n${limit}`, versions: { 1: onnx } });
+    expect([code, lines(errors)]).toEqual([1, [['parameters["gpu_mem_limit"]', 2, 12]]]);
   });
 });
 

@@ -1,5 +1,6 @@
 /** `paceline check`: reads its arguments, checks, prints. Returns the exit code. */
 import { sourceOptions } from '@paceline/scheduler';
+import { detectGpus } from '@paceline/worker';
 import { CHECK_HELP, readCheckArguments } from './arguments.js';
 import { checkRepositories, type CheckReport } from './check.js';
 import { reportText } from './report-text.js';
@@ -33,7 +34,9 @@ export async function runCheck(argv: readonly string[], env: NodeJS.ProcessEnv, 
     return 0;
   }
   const { configName } = options.repository;
-  const report = await checkRepositories(directories, { ...sourceOptions(options), ...(configName === undefined ? {} : { configName }) });
+  const completion = sourceOptions(options);
+  const devices = { gpus: await detectGpus({ simulated: options.simulatedGpus, env }), cpuInstanceCount: completion.cpuInstanceCount ?? 1 };
+  const report = await checkRepositories(directories, { ...completion, devices, ...(configName === undefined ? {} : { configName }) });
   out(json ? reportJson(report) : reportText(report, { colour, width }));
   return report.errors.length > 0 ? 1 : 0;
 }

@@ -4,6 +4,7 @@
  * itself after a limit, so a placement owner that vanished leaves nothing behind.
  */
 import type { Clock, Timer } from '@paceline/clock';
+import { isPassive } from '@paceline/core';
 import { ServingError } from '@paceline/protocol';
 import type { InstanceEvent, LoadReport, LoadSpec, ModelAnnouncement, SchedulerSession, WorkerLink } from '@paceline/worker-rpc';
 import { modelKey } from '../instances/loaded-model.js';
@@ -34,6 +35,7 @@ interface Load {
   readonly stopped: PromiseWithResolvers<void>;
   state: State;
   instances: readonly string[];
+  devices: readonly string[] | undefined;
   readonly down: Set<string>;
   /** Who wants it; undefined = that one is gone. */
   wantedBy: SchedulerSession | undefined;
@@ -80,6 +82,7 @@ export class ModelLoads {
       stopped: Promise.withResolvers(),
       state: 'loading',
       instances: [],
+      devices: undefined,
       down: new Set(),
       wantedBy: session,
       limit: undefined,
@@ -88,7 +91,9 @@ export class ModelLoads {
     this.#loads.set(key, load);
     return load.report.then(
       (report) => {
-        load.instances = report.instances;
+        const active = report.instances.map((name) => !isPassive(spec.config, name));
+        load.instances = report.instances.filter((_, i) => active[i]);
+        load.devices = report.devices?.filter((_, i) => active[i]);
         if (load.state === 'loading') this.#enter(load, 'loaded');
         return report;
       },
@@ -167,10 +172,10 @@ export class ModelLoads {
   }
 
   #announcement(load: Load): ModelAnnouncement | undefined {
-    const { spec, fingerprint, instances, down, state } = load;
+    const { spec, fingerprint, instances, devices, down, state } = load;
     if (state === 'loading' || state === 'stopping') return undefined;
     const ready = instances.filter((name) => !down.has(name));
-    return { spec, fingerprint, instances, ready, state, memoryBytes: this.#memoryOf(load) };
+    return { spec, fingerprint, instances, ...(devices && { devices }), ready, state, memoryBytes: this.#memoryOf(load) };
   }
 
   #memoryOf({ spec }: Load): number {

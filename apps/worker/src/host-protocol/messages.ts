@@ -20,6 +20,8 @@ export interface SessionOptions {
   readonly enableMemPattern: boolean;
   /** Session configuration entries; values are strings. */
   readonly extra: Readonly<Record<string, string>>;
+  /** Absent = the processor. One that cannot be had fails the load, whatever stands behind it. */
+  readonly executionProviders?: readonly { readonly name: 'cuda' | 'tensorrt'; readonly deviceId: number }[];
 }
 
 /** What runs the model, and how. */

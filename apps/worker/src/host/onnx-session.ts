@@ -6,6 +6,7 @@ import { ELEMENT_TYPES } from './element-types.js';
 import { HostError } from './host-error.js';
 import type { HostRuntime, HostSession } from './host-runtime.js';
 import { openOnnxRuntime, type OnnxRuntime, type OrtSession, type OrtTensor, type OrtTensors } from './onnx-runtime.js';
+import { providerError } from './provider-error.js';
 import { runtimeError } from './runtime-error.js';
 
 /** @param api 'session' forces the public API */
@@ -20,7 +21,8 @@ async function load(runtime: OnnxRuntime, message: LoadMessage): Promise<HostSes
   try {
     session = await runtime.load(message.modelPath, message.options);
   } catch (error) {
-    throw runtimeError(error, 'load');
+    const { executionProviders } = message.options;
+    throw executionProviders === undefined ? runtimeError(error, 'load') : providerError(error, executionProviders);
   }
   try {
     checkTensors('input', message.inputs, session.inputTypes);

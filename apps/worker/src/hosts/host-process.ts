@@ -235,7 +235,8 @@ function pingWork(limitUs: number): HostWork {
 /** What a host inherits: nothing that would change how Node itself runs. */
 function hostEnvironment(): NodeJS.ProcessEnv {
   // Without ORT_DISABLE_TELEMETRY the ONNX Runtime would report to its makers, and leave a file for each process.
-  const env: NodeJS.ProcessEnv = { ...process.env, MALLOC_ARENA_MAX: '2', ORT_DISABLE_TELEMETRY: '1' };
+  // GPUs are numbered in the order of the bus, as the driver's own tool lists them; by itself CUDA sorts them by speed.
+  const env: NodeJS.ProcessEnv = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', ...process.env, MALLOC_ARENA_MAX: '2', ORT_DISABLE_TELEMETRY: '1' };
   delete env['NODE_OPTIONS'];
   delete env['NODE_V8_COVERAGE'];
   return env;

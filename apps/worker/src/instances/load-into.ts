@@ -9,11 +9,11 @@ import type { LoadedModel } from './loaded-model.js';
  * Resolves when instance `id` of the host can execute. A host that dies of it marks the model as one that lives apart.
  * @throws ServingError with the runtime's text, or UNAVAILABLE when the host has gone
  */
-export function loadInto(host: HostProcess, id: number, model: LoadedModel, limitUs: number): Promise<void> {
+export function loadInto(host: HostProcess, id: number, model: LoadedModel, device: string, limitUs: number): Promise<void> {
   const name = model.spec.model;
   return new Promise<void>((resolve, reject) => {
     const sequence = host.nextSequence();
-    host.send(jsonFrame(FRAME.load, id, sequence, model.nextLoadMessage()), sequence, {
+    host.send(jsonFrame(FRAME.load, id, sequence, model.nextLoadMessage(device)), sequence, {
       limitUs,
       what: `loading model '${name}'`,
       onAnswer: (frame) => (frame.readUInt32LE(4) === FRAME.loaded ? resolve() : reject(failure(frame))),

@@ -27,11 +27,11 @@ export class LoadedModel {
     this.tensors = new ModelTensors(spec);
   }
 
-  /** What to send to the host that loads the next instance. */
-  nextLoadMessage(): LoadMessage {
+  /** What to send to the host that loads the next instance. @param device `cpu` or `gpu:0` */
+  nextLoadMessage(device: string): LoadMessage {
     const { inputs, outputs } = this.spec;
     return {
-      ...this.backend.loadMessage(this.#loads++),
+      ...this.backend.loadMessage(this.#loads++, device),
       inputs: inputs.map(({ name, datatype, optional, shape, modelShape = shape }) => ({ name, datatype, optional, shape: modelShape })),
       outputs: outputs.map(({ name, datatype, shape, modelShape = shape }) => ({ name, datatype, shape: modelShape })),
     };
@@ -40,14 +40,4 @@ export class LoadedModel {
 
 export function modelKey(model: string, version: string, generation: number): string {
   return `${model}\u0000${version}\u0000${generation}`;
-}
-
-/** Triton's names: `<group>_<n>`; a group without a name is named after the model and its place. */
-export function instanceNames(spec: LoadSpec): string[] {
-  const groups = spec.config.instanceGroup;
-  if (groups.length === 0) return [`${spec.model}_0`];
-  return groups.flatMap((group, g) => {
-    const name = group.name || `${spec.model}_${g}`;
-    return Array.from({ length: Math.max(1, group.count) }, (_, n) => `${name}_${n}`);
-  });
 }

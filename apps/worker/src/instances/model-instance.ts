@@ -3,6 +3,7 @@
  * after that host died. Every batch that was accepted ends in exactly one completion.
  */
 import type { Timer } from '@paceline/clock';
+import { CPU_DEVICE } from '@paceline/core';
 import { ServingError } from '@paceline/protocol';
 import type { Batch } from '@paceline/worker-rpc';
 import { FRAME } from '../host-protocol/frames.js';
@@ -44,6 +45,8 @@ export class ModelInstance implements Tenant {
   constructor(
     readonly id: number,
     readonly name: string,
+    /** `cpu`, or the GPU it runs on, from a host of its own: `gpu:0`. */
+    private readonly device: string,
     private readonly model: LoadedModel,
     private readonly context: InstanceContext,
     /** Whether it may live in a host with others. */
@@ -94,7 +97,7 @@ export class ModelInstance implements Tenant {
   }
 
   placementRequest(): PlacementRequest {
-    return { size: this.model.size, isolated: this.model.isolated || !this.sociable };
+    return { size: this.model.size, isolated: this.model.isolated || !this.sociable || this.device !== CPU_DEVICE };
   }
 
   execute(batch: Batch): void {
@@ -169,7 +172,7 @@ export class ModelInstance implements Tenant {
   async #loadInto(berth: Berth): Promise<void> {
     const { host, pool } = berth;
     const { clock, copies, limits, loadLimitUs, pooledLoadLimitUs } = this.context;
-    await loadInto(host, this.id, this.model, pool ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
+    await loadInto(host, this.id, this.model, this.device, pool ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
     const loadedUs = clock.nowUs();
     await warmUp(host, this.id, this.model, { limitUs: limits.firstRunLimitUs, copies });
     this.#warmupUs = clock.nowUs() - loadedUs;

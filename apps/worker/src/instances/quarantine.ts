@@ -4,6 +4,7 @@
  * death takes no capacity away. One batch at a time; every batch ends in exactly one completion.
  */
 import type { Timer } from '@paceline/clock';
+import { CPU_DEVICE } from '@paceline/core';
 import { ServingError, toServingError } from '@paceline/protocol';
 import type { Batch, BatchCompletion } from '@paceline/worker-rpc';
 import { unanswered } from '../infer/completion.js';
@@ -98,7 +99,9 @@ export class Quarantine {
   }
 
   async #start(): Promise<ModelInstance> {
-    const instance = new ModelInstance(this.nextId(), `${this.model.spec.model}_quarantine`, this.model, this.#context, false);
+    // On the device of the first of the model's instances: what took one of them down is tried where it did.
+    const device = this.model.backend.instances[0]?.device ?? CPU_DEVICE;
+    const instance = new ModelInstance(this.nextId(), `${this.model.spec.model}_quarantine`, device, this.model, this.#context, false);
     try {
       await instance.start();
       if (this.#stopped) throw new ServingError('UNAVAILABLE', 'the model is being unloaded', { reason: 'instance_not_ready' });

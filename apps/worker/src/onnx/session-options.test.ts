@@ -1,8 +1,8 @@
 import { create } from '@bufbuild/protobuf';
-import { expect, test } from '@jest/globals';
-import { ModelConfigSchema, ModelInstanceGroup_Kind } from '@paceline/protocol/model-config';
+import { describe, expect, test } from '@jest/globals';
+import { ModelConfigSchema } from '@paceline/protocol/model-config';
 import { configOf } from '../testing/samples.js';
-import { onnxOptions } from './session-options.js';
+import { judgeOnnxOptions, onnxOptions } from './session-options.js';
 
 const withParameters = (parameters: Record<string, string>) => onnxOptions(configOf('m', { parameters }));
 
@@ -17,6 +17,7 @@ test('without a word: one thread, no spinning, every optimisation', () => {
       enableMemPattern: true,
       extra: { 'session.intra_op.allow_spinning': '0', 'session.inter_op.allow_spinning': '0' },
     },
+    gpuProviders: [],
     warnings: [],
   });
 });
@@ -56,11 +57,10 @@ test.each([
 test.each([
   ['a level there is not', { optimization: { graph: { level: 3 } } }, 'optimization.graph.level'],
   [
-    'a GPU instance group',
-    { instanceGroup: [{ name: 'g', count: 1, kind: ModelInstanceGroup_Kind.GPU }] },
-    "instance group 'g' of model 'm' asks for a GPU",
+    'an accelerator of the processor',
+    { optimization: { executionAccelerators: { cpuExecutionAccelerator: [{ name: 'openvino' }] } } },
+    "names 'openvino' for the processor",
   ],
-  ['an accelerator', { optimization: { executionAccelerators: { gpuExecutionAccelerator: [{ name: 'tensorrt' }] } } }, "'tensorrt'"],
   [
     'a thread count that is no number',
     { parameters: { intra_op_thread_count: { stringValue: 'two' } } },
@@ -68,4 +68,45 @@ test.each([
   ],
 ])('%s is refused by name', (_, fields, text) => {
   expect(() => onnxOptions(create(ModelConfigSchema, { name: 'm', ...fields }))).toThrow(text);
+});
+
+describe('on a GPU', () => {
+  const accelerated = (name: string, parameters: Record<string, string> = {}) =>
+    create(ModelConfigSchema, {
+      name: 'm',
+      optimization: { executionAccelerators: { gpuExecutionAccelerator: [{ name, parameters }] } },
+    });
+
+  test('the providers, TensorRT before CUDA where it is asked for', () => {
+    expect(onnxOptions(create(ModelConfigSchema, { name: 'm' }), true).gpuProviders).toEqual(['cuda']);
+    expect(onnxOptions(accelerated('tensorrt', { precision_mode: 'FP32' }), true).gpuProviders).toEqual(['tensorrt', 'cuda']);
+  });
+
+  test.each([
+    ['max_workspace_size_bytes', '1073741824'],
+    ['precision_mode', 'FP16'],
+    ['trt_engine_cache_enable', 'true'],
+  ])('TensorRT does not get %s, so it is refused by name', (key, value) => {
+    expect(() => onnxOptions(accelerated('tensorrt', { [key]: value }), true)).toThrow(
+      `gpu_execution_accelerator[0] of model 'm' sets ${key} to '${value}', which ONNX Runtime for Node does not hand to TensorRT`,
+    );
+  });
+
+  test('another accelerator is refused, a bound on memory too, a hint for speed is remarked', () => {
+    expect(() => onnxOptions(accelerated('gpu_io'), true)).toThrow("names 'gpu_io'; on a GPU there is 'tensorrt'");
+    const config = configOf('m', { parameters: { gpu_mem_limit: '1000', cudnn_conv_algo_search: '1' } });
+    expect(() => onnxOptions(config, true)).toThrow(
+      "parameter 'gpu_mem_limit' of model 'm' is '1000', and ONNX Runtime for Node cannot bound",
+    );
+    expect(judgeOnnxOptions(config, true).warnings.map(({ path }) => path)).toEqual(['parameters["cudnn_conv_algo_search"]']);
+  });
+
+  test('without an instance on a GPU all of it is unused', () => {
+    expect(onnxOptions(accelerated('tensorrt', { precision_mode: 'FP16' })).warnings).toEqual([
+      expect.stringContaining('no instance runs on a GPU'),
+    ]);
+    expect(withParameters({ gpu_mem_limit: '1' }).warnings).toEqual([
+      "parameter 'gpu_mem_limit' of model 'm' is not used: no instance runs on a GPU",
+    ]);
+  });
 });

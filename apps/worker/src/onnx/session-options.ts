@@ -5,11 +5,15 @@
  * hint that changes nothing but speed is accepted with a warning.
  */
 import { ServingError } from '@paceline/protocol';
-import { ModelInstanceGroup_Kind, type ModelConfig } from '@paceline/protocol/model-config';
+import type { ModelConfig } from '@paceline/protocol/model-config';
+import type { GpuProvider } from '../gpu/provider-libraries.js';
 import type { SessionOptions } from '../host-protocol/messages.js';
+import { CUDA_PARAMETERS, gpuOptions, unusedAccelerators } from './gpu-options.js';
 
 export interface OnnxOptions {
   readonly options: SessionOptions;
+  /** Those of instances on a GPU, in this order; none without `onGpu`. */
+  readonly gpuProviders: readonly GpuProvider[];
   /** Accepted hints that are not used, one sentence each. */
   readonly warnings: readonly string[];
 }
@@ -27,15 +31,8 @@ const SESSION_KEYS = new Set([
   'optimization.disable_specified_optimizers',
 ]);
 
-/** Hints that only other devices or other bindings of the runtime can use. */
-const UNUSED_HINTS = new Set([
-  'memory.enable_memory_arena_shrinkage',
-  'cudnn_conv_algo_search',
-  'cudnn_conv_use_max_workspace',
-  'gpu_mem_limit',
-  'arena_extend_strategy',
-  'do_copy_in_default_stream',
-]);
+/** A hint that only other bindings of the runtime can use. */
+const SHRINKAGE = 'memory.enable_memory_arena_shrinkage';
 
 /** One thing about the options, and the field it is about. */
 export interface OptionRemark {
@@ -45,32 +42,41 @@ export interface OptionRemark {
 }
 
 /** What {@link onnxOptions} would refuse and remark, all of it, for those who only want to know. */
-export function judgeOnnxOptions(config: ModelConfig): {
+export function judgeOnnxOptions(
+  config: ModelConfig,
+  onGpu = false,
+): {
   readonly issues: readonly OptionRemark[];
   readonly warnings: readonly OptionRemark[];
 } {
-  const { issues, warnings } = new OptionReader(config).read();
+  const { issues, warnings } = new OptionReader(config, onGpu).read();
   return { issues, warnings };
 }
 
-/** @throws ServingError INVALID_ARGUMENT naming each field, what it may be and what it is */
-export function onnxOptions(config: ModelConfig): OnnxOptions {
-  const { options, issues, warnings } = new OptionReader(config).read();
+/**
+ * @param onGpu some instance of it runs on a GPU
+ * @throws ServingError INVALID_ARGUMENT naming each field, what it may be and what it is
+ */
+export function onnxOptions(config: ModelConfig, onGpu = false): OnnxOptions {
+  const { options, gpuProviders, issues, warnings } = new OptionReader(config, onGpu).read();
   if (issues.length > 0) {
     const text = issues.map(({ message }) => message).join('; ');
     throw new ServingError('INVALID_ARGUMENT', text, { reason: 'unsupported_configuration' });
   }
-  return { options, warnings: warnings.map(({ message }) => message) };
+  return { options, gpuProviders, warnings: warnings.map(({ message }) => message) };
 }
 
 class OptionReader {
   readonly #issues: OptionRemark[] = [];
 
-  constructor(private readonly config: ModelConfig) {}
+  constructor(
+    private readonly config: ModelConfig,
+    private readonly onGpu: boolean,
+  ) {}
 
-  read(): { options: SessionOptions; issues: readonly OptionRemark[]; warnings: readonly OptionRemark[] } {
-    const { name: model, parameters } = this.config;
-    this.#refuseOtherDevices();
+  read(): Pick<OnnxOptions, 'options' | 'gpuProviders'> & { issues: readonly OptionRemark[]; warnings: readonly OptionRemark[] } {
+    const { parameters } = this.config;
+    this.#refuseCpuAccelerators();
     const extra: Record<string, string> = { 'session.intra_op.allow_spinning': '0', 'session.inter_op.allow_spinning': '0' };
     for (const name of SESSION_KEYS) {
       const value = parameters[name]?.stringValue;
@@ -85,13 +91,20 @@ class OptionReader {
       enableMemPattern: this.#whole('enable_mem_pattern', 1, 1) === 1,
       extra,
     };
-    const warnings = Object.keys(parameters)
-      .filter((name) => UNUSED_HINTS.has(name))
-      .map((name) => ({
-        path: `parameters["${name}"]`,
-        message: `parameter '${name}' of model '${model}' is not used by the CPU instances served here`,
-      }));
-    return { options, issues: this.#issues, warnings };
+    const gpu = this.onGpu ? gpuOptions(this.config) : undefined;
+    this.#issues.push(...(gpu?.issues ?? []));
+    const warnings = [
+      ...this.#unused([SHRINKAGE], 'ONNX Runtime for Node ignores it'),
+      ...(gpu?.warnings ?? [...this.#unused(CUDA_PARAMETERS, 'no instance runs on a GPU'), ...unusedAccelerators(this.config)]),
+    ];
+    return { options, gpuProviders: gpu?.providers ?? [], issues: this.#issues, warnings };
+  }
+
+  #unused(keys: readonly string[], why: string): OptionRemark[] {
+    const { name: model, parameters } = this.config;
+    return keys
+      .filter((key) => key in parameters)
+      .map((key) => ({ path: `parameters["${key}"]`, message: `parameter '${key}' of model '${model}' is not used: ${why}` }));
   }
 
   #optimizationLevel(): SessionOptions['graphOptimizationLevel'] {
@@ -114,20 +127,11 @@ class OptionReader {
     }
   }
 
-  #refuseOtherDevices(): void {
-    const model = this.config.name;
-    this.config.instanceGroup.forEach((group, i) => {
-      if (group.kind !== ModelInstanceGroup_Kind.GPU && group.gpus.length === 0) return;
-      this.#refuse(
-        `instance_group[${i}]`,
-        `instance group '${group.name}' of model '${model}' asks for a GPU, but this server runs ONNX models on the CPU; use kind: KIND_CPU`,
-      );
-    });
-    const accelerators = this.config.optimization?.executionAccelerators;
-    for (const accelerator of [...(accelerators?.gpuExecutionAccelerator ?? []), ...(accelerators?.cpuExecutionAccelerator ?? [])]) {
+  #refuseCpuAccelerators(): void {
+    for (const { name } of this.config.optimization?.executionAccelerators?.cpuExecutionAccelerator ?? []) {
       this.#refuse(
         'optimization.execution_accelerators',
-        `optimization.execution_accelerators of model '${model}' names '${accelerator.name}', which this server does not have; remove it to run on the plain CPU provider`,
+        `optimization.execution_accelerators of model '${this.config.name}' names '${name}' for the processor, where there is none; remove it to run on the plain CPU provider`,
       );
     }
   }

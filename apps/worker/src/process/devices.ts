@@ -1,10 +1,15 @@
-/** What this process can execute on. ONNX models run on the processor alone, so that is what is announced. */
+/** What this process can execute on, as others in a cluster hear of it: its processor and the GPUs that models may use. */
 import { totalmem } from 'node:os';
+import { CPU_DEVICE } from '@paceline/core';
 import type { Device } from '@paceline/protocol';
+import { gpuDevices, type GpuInventory } from '../gpu/gpus.js';
 
-/** The memory is that of the machine, or what a container may have of it. */
-export function devicesOf(): readonly Device[] {
+/** The processor's memory is that of the machine, or what a container may have of it. */
+export function devicesOf(gpus: GpuInventory): readonly Device[] {
   const machineBytes = totalmem();
   const limitBytes = process.constrainedMemory();
-  return [{ id: 'cpu', kind: 'cpu', memoryBytes: limitBytes > 0 ? Math.min(limitBytes, machineBytes) : machineBytes }];
+  return [
+    { id: CPU_DEVICE, kind: 'cpu', memoryBytes: limitBytes > 0 ? Math.min(limitBytes, machineBytes) : machineBytes },
+    ...gpuDevices(gpus),
+  ];
 }

@@ -21,6 +21,7 @@ import { createMetrics, StatisticsRegistry, type Log } from '@paceline/telemetry
 import { ClusterWorker } from '../cluster/cluster-worker.js';
 import { createLocalWorker } from '../local-worker.js';
 import type { WorkerObserver } from '../supervision/observer.js';
+import { detectGpus } from '../gpu/detect-gpus.js';
 import { devicesOf } from './devices.js';
 import { openMicroservice } from './microservice.js';
 
@@ -53,9 +54,17 @@ export async function startWorker(options: ClusterServeOptions, log: Log): Promi
   const version = manifestVersion(new URL('../../package.json', import.meta.url));
   const tracing = await openTracing(options, { service: 'paceline-worker', instance: id, version }, logger);
   const links = createWorkerLinks({ id, clock, ...security, onProblem: (text) => logger.warn(text) });
-  const local = createLocalWorker({ replies: links, logger: log.module('worker'), clock, observer: restartCounter(statistics), tracing });
+  const gpus = await detectGpus({ simulated: options.simulatedGpus });
+  const local = createLocalWorker({
+    gpus,
+    replies: links,
+    logger: log.module('worker'),
+    clock,
+    observer: restartCounter(statistics),
+    tracing,
+  });
   statistics.instanceMemory = () => local.instanceMemory();
-  const worker = new ClusterWorker({ id, devices: devicesOf(), worker: local, links, clock });
+  const worker = new ClusterWorker({ id, devices: devicesOf(gpus), worker: local, links, clock });
 
   let draining = false;
   let announced = false;

@@ -154,6 +154,12 @@ export const backendFlags = {
     'none',
     'Setting of a backend; may be repeated, e.g. onnxruntime,default-max-batch-size=4',
   ),
+  'simulated-gpus': flag(
+    'Backends',
+    integer('<count>', 0, 64),
+    '0',
+    'GPUs that a worker pretends to have instead of its own, on which models of the backend simulated run',
+  ),
   'backend-directory': optionalFlag(
     'Backends',
     text('<directory>'),

@@ -19,7 +19,8 @@ const hint = (why: string): FieldRule => ({ rule: 'hint', why });
 const refused = (why: string): FieldRule => ({ rule: 'refused', why });
 
 const tensorRtOnly = refused('it has a meaning for the TensorRT backend only');
-const noGpu = hint('it applies to models on a GPU, and no GPU is used');
+const noBinding = hint('ONNX Runtime for Node has no way to say it');
+const noOtherProvider = refused('on the processor there is no execution provider beside the CPU one');
 const noSequences = refused('sequence batching is not served');
 const noEnsembles = refused('ensembles are not served');
 const noRagged = refused('ragged batching is not served');
@@ -37,7 +38,7 @@ export const FIELD_TABLE: Readonly<Record<string, MessageRules>> = {
       output: served,
       instance_group: served,
       default_model_filename: served,
-      cc_model_filenames: hint('it chooses a file by the compute capability of a GPU, and no GPU is used'),
+      cc_model_filenames: hint('the file is not chosen by the compute capability of a GPU'),
       metric_tags: served,
       dynamic_batching: served,
       optimization: served,
@@ -106,28 +107,28 @@ export const FIELD_TABLE: Readonly<Record<string, MessageRules>> = {
   ModelOptimizationPolicy: {
     fields: {
       graph: served,
-      priority: hint('models have no priority over each other on the processor'),
-      cuda: noGpu,
+      priority: hint('models have no priority over each other on a device'),
+      cuda: noBinding,
       execution_accelerators: served,
-      input_pinned_memory: noGpu,
-      output_pinned_memory: noGpu,
-      gather_kernel_buffer_threshold: noGpu,
+      input_pinned_memory: noBinding,
+      output_pinned_memory: noBinding,
+      gather_kernel_buffer_threshold: noBinding,
       eager_batching: hint('the next batch is always prepared while one runs'),
     },
   },
   'ModelOptimizationPolicy.Graph': { fields: { level: served } },
-  'ModelOptimizationPolicy.Cuda': noGpu,
-  'ModelOptimizationPolicy.Cuda.GraphSpec': noGpu,
-  'ModelOptimizationPolicy.Cuda.GraphSpec.Shape': noGpu,
-  'ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound': noGpu,
+  'ModelOptimizationPolicy.Cuda': noBinding,
+  'ModelOptimizationPolicy.Cuda.GraphSpec': noBinding,
+  'ModelOptimizationPolicy.Cuda.GraphSpec.Shape': noBinding,
+  'ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound': noBinding,
   'ModelOptimizationPolicy.ExecutionAccelerators': {
     fields: {
-      gpu_execution_accelerator: noGpu,
-      cpu_execution_accelerator: refused('this machine has no execution provider beside the CPU one'),
+      gpu_execution_accelerator: served,
+      cpu_execution_accelerator: noOtherProvider,
     },
   },
-  'ModelOptimizationPolicy.ExecutionAccelerators.Accelerator': refused('this machine has no execution provider beside the CPU one'),
-  'ModelOptimizationPolicy.PinnedMemoryBuffer': noGpu,
+  'ModelOptimizationPolicy.ExecutionAccelerators.Accelerator': { fields: { name: served, parameters: served } },
+  'ModelOptimizationPolicy.PinnedMemoryBuffer': noBinding,
   ModelQueuePolicy: {
     fields: { timeout_action: served, default_timeout_microseconds: served, allow_timeout_override: served, max_queue_size: served },
   },

@@ -7,6 +7,7 @@ import {
   ModelOptimizationPolicySchema,
   ModelVersionPolicySchema,
   type ModelConfig,
+  type ModelInstanceGroup,
 } from '@paceline/protocol/model-config';
 
 /** Version policy, preferred batch sizes and pinned memory. @param config changed in place */
@@ -31,15 +32,29 @@ export function normalisePreferredBatchSizes(config: ModelConfig): void {
 export interface InstanceDefaults {
   /** Instances of a CPU group that states no count; Triton's ONNX Runtime backend prefers 2. */
   readonly cpuInstanceCount: number;
+  /**
+   * Numbers of the GPUs that the model can run on; absent = there is none. `by-worker`: it is loaded on workers with
+   * different devices, and each of them decides for its own what a group of KIND_AUTO is.
+   */
+  readonly gpus?: readonly number[] | 'by-worker';
 }
 
-/** Names, kinds and counts of the instance groups. No machine with a GPU is served: AUTO is CPU. @param config changed in place */
-export function normaliseInstanceGroups(config: ModelConfig, defaults: InstanceDefaults): void {
+/** Names, kinds, counts and GPUs of the instance groups. @param config changed in place */
+export function normaliseInstanceGroups(config: ModelConfig, { cpuInstanceCount, gpus = [] }: InstanceDefaults): void {
   const groups = config.instanceGroup;
   if (groups.length === 0) groups.push(create(ModelInstanceGroupSchema, { name: config.name }));
   groups.forEach((group, index) => {
     if (group.name === '') group.name = `${config.name}_${index}`;
-    if (group.kind === Kind.AUTO && group.gpus.length === 0) group.kind = Kind.CPU;
-    if (group.count < 1) group.count = group.kind === Kind.CPU ? defaults.cpuInstanceCount : 1;
+    if (group.kind === Kind.AUTO) group.kind = kindOf(group, gpus);
+    if (group.kind === Kind.GPU && group.gpus.length === 0 && gpus !== 'by-worker') group.gpus.push(...gpus);
+    // Of an undecided group 0 stays: it depends on the kind.
+    if (group.count < 1 && group.kind !== Kind.AUTO) group.count = group.kind === Kind.CPU ? cpuInstanceCount : 1;
   });
+}
+
+/** A list of GPUs is a wish for them: where one is missing, the model does not load, as with Triton. */
+function kindOf(group: ModelInstanceGroup, gpus: readonly number[] | 'by-worker'): Kind {
+  if (group.gpus.length > 0) return Kind.GPU;
+  if (gpus === 'by-worker') return Kind.AUTO;
+  return gpus.length > 0 ? Kind.GPU : Kind.CPU;
 }

@@ -91,7 +91,7 @@ export function finishConfig(
   if (simulated) checkSimulatedTensors(config, issues);
   else if (file !== undefined && options.autoComplete !== false) completeFromFile(config, file, options, issues);
   // Each instance is an accelerator: none is added that the author did not ask for.
-  normaliseInstanceGroups(config, simulated ? { cpuInstanceCount: 1 } : options);
+  normaliseInstanceGroups(config, simulated ? { ...options, cpuInstanceCount: 1 } : options);
   const before = issues.issues.length;
   checkTensors(config, issues);
   checkReshapes(config, issues);

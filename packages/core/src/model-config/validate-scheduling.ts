@@ -66,20 +66,13 @@ export function checkScheduling(config: ModelConfig, issues: IssueList): void {
   }
 }
 
-function groupFault(group: ModelInstanceGroup, { name: model, backend }: ModelConfig): string | undefined {
+function groupFault(group: ModelInstanceGroup, { name: model }: ModelConfig): string | undefined {
   const name = `instance group ${group.name} of model ${model}`;
-  switch (group.kind) {
-    case Kind.CPU:
-      return group.gpus.length > 0 ? `${name} has kind KIND_CPU but specifies one or more GPUs` : undefined;
-    case Kind.GPU:
-      return `${name} has kind KIND_GPU but no GPUs are available`;
-    case Kind.MODEL:
-      return group.gpus.length > 0
-        ? `${name} has kind KIND_MODEL but specifies one or more GPUs`
-        : `${name} has kind KIND_MODEL, which the backend ${backend} does not support`;
-    case Kind.AUTO:
-      return `${name} specifies invalid or unsupported gpu id ${group.gpus.join(', ')}: no GPUs are available`;
-  }
+  const negative = group.gpus.find((gpu) => gpu < 0);
+  if (negative !== undefined) return `${name} specifies invalid or unsupported gpu id ${negative}`;
+  // Whether there are such GPUs is for the worker to say.
+  if (group.kind === Kind.GPU || group.kind === Kind.AUTO || group.gpus.length === 0) return undefined;
+  return `${name} has kind KIND_${Kind[group.kind]} but specifies one or more GPUs`;
 }
 
 /** After normalisation of the groups. */
@@ -87,7 +80,7 @@ export function checkInstanceGroups(config: ModelConfig, issues: IssueList): voi
   const names = new Set<string>();
   config.instanceGroup.forEach((group, i) => {
     const fault = groupFault(group, config);
-    if (fault !== undefined) issues.add(`instance_group[${i}].kind`, fault, 'write kind: KIND_CPU, or leave the kind out');
+    if (fault !== undefined) issues.add(`instance_group[${i}].kind`, fault, 'write kind: KIND_GPU, or leave gpus out');
     if (names.has(group.name)) {
       issues.add(`instance_group[${i}].name`, `instance group name '${group.name}' is used twice for ${config.name}`);
     }

@@ -53,6 +53,7 @@ export function readLoadSpec(reader: WireReader): LoadSpec {
 
 export function writeLoadReport(writer: WireWriter, report: LoadReport): void {
   writeList(writer, report.instances, writeText);
+  writeList(writer, report.devices ?? [], writeText);
   writeList(writer, report.warnings, writeText);
   writer.f64(report.durationMs);
   writer.u8(report.warmup ? 1 : 0);
@@ -63,8 +64,10 @@ export function writeLoadReport(writer: WireWriter, report: LoadReport): void {
 }
 
 export function readLoadReport(reader: WireReader): LoadReport {
+  const instances = readList(reader, 'instances', readText);
   const report = {
-    instances: readList(reader, 'instances', readText),
+    instances,
+    ...readDevices(reader, instances),
     warnings: readList(reader, 'warnings', readText),
     durationMs: reader.f64('duration'),
   };
@@ -78,6 +81,7 @@ export function writeAnnouncement(writer: WireWriter, model: ModelAnnouncement):
   writeLoadSpec(writer, spec);
   writer.string(model.fingerprint);
   writeList(writer, model.instances, writeText);
+  writeList(writer, model.devices ?? [], writeText);
   writeList(writer, model.ready, writeText);
   writer.u8(STATES.indexOf(model.state));
   writer.varint(Math.round(model.memoryBytes));
@@ -87,10 +91,18 @@ export function readAnnouncement(reader: WireReader): ModelAnnouncement {
   const spec = readLoadSpec(reader);
   const fingerprint = reader.string('fingerprint');
   const instances = readList(reader, 'instances', readText);
+  const devices = readDevices(reader, instances);
   const ready = readList(reader, 'ready instances', readText);
   const number = reader.u8('load state');
   const state = STATES[number] ?? reader.fail(`load state: ${number} is none`);
-  return { spec, fingerprint, instances, ready, state, memoryBytes: reader.varint('memory') };
+  return { spec, fingerprint, instances, ...devices, ready, state, memoryBytes: reader.varint('memory') };
+}
+
+/** None, or one for each instance. */
+function readDevices(reader: WireReader, instances: readonly string[]): { devices?: readonly string[] } {
+  const devices = readList(reader, 'devices', readText);
+  if (devices.length === 0) return {};
+  return devices.length === instances.length ? { devices } : reader.fail(`devices: ${devices.length} for ${instances.length} instances`);
 }
 
 export function writeHello(writer: WireWriter, hello: WorkerHello): void {

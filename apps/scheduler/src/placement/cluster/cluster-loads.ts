@@ -6,6 +6,7 @@
 import type { Clock, Timer } from '@paceline/clock';
 import {
   loadKey,
+  isPassive,
   needsOf,
   planPlacement,
   type PlacedLoad,
@@ -21,7 +22,7 @@ import { isTroubleOfWorker, LoadTarget } from './load-target.js';
 import { judgeLoad } from './load-verdict.js';
 import { findAdoptable } from './adoption.js';
 import { choosePartition, workersOf } from './load-partition.js';
-import { activeInstances, reportOfAll } from './load-report.js';
+import { reportOfAll } from './load-report.js';
 import type { FleetWorker, WorkerFleet } from './worker-fleet.js';
 import { WorkerRequests } from './worker-requests.js';
 
@@ -229,7 +230,7 @@ export class ClusterLoads implements LoadHost {
     const { spec, fingerprint } = target;
     const loaded = (report: LoadReport): void => {
       target.reports.set(worker, report);
-      const instances = activeInstances(spec.config, report.instances);
+      const instances = report.instances.filter((name) => !isPassive(spec.config, name));
       const { warmup: _, ...announced } = spec;
       this.ports.fleet.noteState(worker, { spec: announced, fingerprint, instances, ready: instances, state: 'loaded', memoryBytes: 0 });
     };

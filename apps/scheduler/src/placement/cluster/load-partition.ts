@@ -4,6 +4,9 @@
  */
 import {
   assignPartitions,
+  gpuDevice,
+  gpuOf,
+  gpusUsed,
   loadKey,
   partitionOf,
   versionKey,
@@ -34,24 +37,20 @@ export function workersOf(spec: LoadSpec, { workers }: PlacementSnapshot, action
 export function choosePartition(load: PlacedOn, others: readonly PlacedOn[], fleet: WorkerFleet, partitions: number): number {
   const { model, version } = load.spec;
   const byHash = partitionOf(model, version, partitions);
-  if (load.needs.kind !== 'gpu') return byHash;
+  const own = memberOf(load, fleet);
+  if (own.gpus.length === 0) return byHash;
   const key = versionKey(load.spec);
   const standing = new Map<string, number>();
   for (const { spec } of others) if (spec.partition !== undefined) standing.set(versionKey(spec), spec.partition);
-  const members = others.filter(({ spec, needs }) => needs.kind === 'gpu' && versionKey(spec) !== key);
-  return (
-    assignPartitions(
-      [...members, load].map((each) => memberOf(each, fleet)),
-      partitions,
-      standing,
-    ).get(key) ?? byHash
-  );
+  const members = others.map((each) => memberOf(each, fleet)).filter((member) => member.gpus.length > 0 && versionKey(member) !== key);
+  return assignPartitions([...members, own], partitions, standing).get(key) ?? byHash;
 }
 
-function memberOf({ spec, needs, workers }: PlacedOn, fleet: WorkerFleet): PartitionMember {
+/** A group that leaves its kind to the worker is on every GPU of those that have some. */
+function memberOf({ spec, workers }: PlacedOn, fleet: WorkerFleet): PartitionMember {
   const gpus = workers.flatMap((id) => {
-    const own = fleet.workers.get(id)?.devices.filter(({ kind }) => kind === 'gpu') ?? [];
-    return (needs.devices.length > 0 ? needs.devices : own.map((device) => device.id)).map((gpu) => `${id}/${gpu}`);
+    const present = (fleet.workers.get(id)?.devices ?? []).flatMap((device) => gpuOf(device.id) ?? []);
+    return gpusUsed(spec.config, present).map((gpu) => `${id}/${gpuDevice(gpu)}`);
   });
   return { model: spec.model, version: spec.version, gpus };
 }

@@ -102,7 +102,10 @@ const WHY: Readonly<Record<Unplaced['why'], string>> = {
 };
 
 export function describeWant(why: Unplaced['why'], { needs }: Pick<PlacementTarget, 'needs'>): string {
-  if (why === 'no_device') return `${WHY.no_device} (${needs.devices.length > 0 ? needs.devices.join(', ') : needs.kind})`;
+  if (why === 'no_device') {
+    const hint = needs.kind === 'gpu' ? '; run one from the image for GPUs on a machine with them, or write kind: KIND_CPU' : '';
+    return `${WHY.no_device} (${needs.devices.length > 0 ? needs.devices.join(', ') : needs.kind})${hint}`;
+  }
   return why === 'no_room' ? `${WHY.no_room} (it needs about ${Math.ceil(needs.memoryBytes / 1e6)} MB)` : WHY[why];
 }
 

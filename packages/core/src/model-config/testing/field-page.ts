@@ -29,6 +29,22 @@ Keys of \`parameters\` that mean something to Paceline itself; a value that says
 - \`batch_invariant\`: \`true\` runs each request alone, so that no answer depends on its batch-mates.
 - \`replicas\`: on how many workers of a cluster the model is loaded at most, from 1 to 10000; without it every worker that
   has its devices and the memory for it.
+
+## Instance groups
+
+- \`KIND_CPU\`: \`count\` instances on the processor; without a count two, or one on a single core.
+- \`KIND_GPU\`: \`count\` instances (one without a count) on each GPU of \`gpus\`, on every GPU where none is listed. GPUs are
+  numbered as CUDA numbers them after \`CUDA_VISIBLE_DEVICES\`, in the order of \`nvidia-smi\`.
+- \`KIND_AUTO\`, and no kind: \`KIND_GPU\` where there is a GPU or \`gpus\` lists one, else \`KIND_CPU\`. In a cluster every worker
+  decides for its own devices, so that the configuration shows \`KIND_AUTO\`; what should not depend on that names its kind.
+- \`KIND_MODEL\`: ONNX Runtime chooses, and takes the processor.
+
+On a GPU an ONNX model runs with the CUDA provider, with
+\`optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }\` with TensorRT before it.
+ONNX Runtime for Node takes no option of a provider but the number of the GPU. Options that would change answers or bound
+memory are therefore refused by name on a GPU: parameter \`gpu_mem_limit\`, and every parameter of the accelerator but
+\`precision_mode: FP32\`. Options of speed (\`cudnn_conv_algo_search\`, \`cudnn_conv_use_max_workspace\`, \`arena_extend_strategy\`,
+\`do_copy_in_default_stream\`) are accepted with a warning. See [GPUs](getting-started.md#gpus) for what a machine needs.
 `;
 
 function allMessages(messages: readonly DescMessage[]): DescMessage[] {
@@ -83,7 +99,8 @@ dynamic batcher, watchdog, restarts. It runs in the same kind of process, which 
 next to no processor time.
 
 Each instance is an accelerator of its own, in a process of its own, that runs one batch after the other; \`count: 4\` is
-four accelerators. Without \`instance_group\` there is one. At most about \`max_batch_size\` / (alpha + beta x
+four accelerators. With \`--simulated-gpus\` of a worker, \`kind: KIND_GPU\` puts them on simulated GPUs, which all models
+share as they would share real ones. Without \`instance_group\` there is one. At most about \`max_batch_size\` / (alpha + beta x
 \`max_batch_size\`) rows a second pass one accelerator: with alpha 40 ms, beta 1 ms and batches of 8, 167. The parameters
 are strings, e.g. \`parameters { key: "simulated_alpha_ms" value { string_value: "40" } }\`; faults strike warmup samples
 as well.
