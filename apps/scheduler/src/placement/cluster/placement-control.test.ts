@@ -34,6 +34,18 @@ describe('control', () => {
     expect(on.workers.get('a')?.loads).toHaveLength(1);
   });
 
+  test('a failure follows the index that has its reason', async () => {
+    on.control('g', 1, 'load', 'm');
+    await settle();
+    on.workers.get('a')!.onLoad = () => Promise.reject(new ServingError('INVALID_ARGUMENT', 'no graph', { reason: 'bad_model' }));
+    on.source.set('bad', { 1: 'x' });
+    on.control('g', 2, 'load', 'bad');
+    await settle();
+    // No time has passed since the routing before it.
+    expect(gateway.results.get(2)).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(gateway.routing?.index.find(({ name }) => name === 'bad')?.reason).toContain('no graph');
+  });
+
   test('an unload waits for the gateways: instances stop when all go by the new routing', async () => {
     on.control('g', 1, 'load', 'm');
     await settle();

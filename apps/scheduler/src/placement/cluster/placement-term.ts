@@ -209,7 +209,17 @@ export class PlacementTerm {
     this.#takeover.check();
   }
 
-  async #perform({ operation, model, parameters, unloadDependents }: ControlMessage): Promise<void> {
+  /** Its outcome is told once every gateway goes by what it led to: after a failure too, whose reason stands in the index. */
+  async #perform(request: ControlMessage): Promise<void> {
+    try {
+      await this.#operate(request);
+    } finally {
+      this.#publisher.changed();
+      await this.#publisher.settled();
+    }
+  }
+
+  async #operate({ operation, model, parameters, unloadDependents }: ControlMessage): Promise<void> {
     const { wanted } = this.ports;
     if (operation === 'unload') {
       this.#wanting.delete(model);
@@ -221,7 +231,6 @@ export class PlacementTerm {
       await this.manager.loadAs(model, request);
       await wanted.record({ model, wanted: true, config, ...(root === undefined ? {} : { root }) });
     }
-    await this.#publisher.settled();
   }
 
   /** Lays out the files of a load request where every worker can read them. */
