@@ -4,9 +4,10 @@
  * says so; nothing is wrong, doubled or silent. `CHAOS_SECONDS` says how long (60 without it), `CHAOS_SEED` draws the faults.
  */
 import { readdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { aftermath } from './cluster/aftermath.js';
-import { drawFault } from './cluster/faults.js';
+import { drawFault, type Fault } from './cluster/faults.js';
 import { MODELS, ShakenCluster } from './cluster/shaken-cluster.js';
 import { Draw } from './support/draw.js';
 import { until } from './support/until.js';
@@ -14,6 +15,9 @@ import { until } from './support/until.js';
 const SEED = Number(process.env.CHAOS_SEED ?? 20_261_130);
 const SECONDS = Number(process.env.CHAOS_SECONDS ?? 60);
 const DEADLINE_MS = 20_000;
+/** Of the faults that do not wait for each other. */
+const STORM_SECONDS = Math.ceil(SECONDS / 3);
+const MOST_BETWEEN_MS = 3000;
 const SIZE = { gateways: 2, schedulers: 2, workers: 3 };
 
 describe(`a cluster that is shaken under load for ${SECONDS} s (seed ${SEED})`, () => {
@@ -53,6 +57,34 @@ describe(`a cluster that is shaken under load for ${SECONDS} s (seed ${SEED})`, 
       expect({ breaches: books.breaches, story }).toEqual({ breaches: [], story });
     },
     1000 * SECONDS + 90_000,
+  );
+
+  it(
+    'gives each request one answer while faults follow each other before it has recovered',
+    async () => {
+      const { cluster, books } = shaken;
+      const endMs = performance.now() + 1000 * STORM_SECONDS;
+      const story: string[] = [];
+      // With more than one thing broken there may be nobody left to serve.
+      const storm = books.excuse('storm', ['refused']);
+      const strikes: ReturnType<Fault['strike']>[] = [];
+      try {
+        while (performance.now() < endMs && books.breaches.length === 0) {
+          await delay(draw.int(0, MOST_BETWEEN_MS));
+          const fault = drawFault(draw);
+          story.push(`${(performance.now() / 1000).toFixed(1)} s: ${fault.name}`);
+          strikes.push(fault.strike(cluster, books));
+        }
+        const excuses = await Promise.all(strikes);
+        await shaken.well();
+        for (const excuse of [storm, ...excuses]) if (excuse) books.over(excuse);
+      } catch (cause) {
+        throw new Error(`${String(cause)}\n${story.join('\n')}\n${books.breaches.join('\n')}\n${books.summary()}`, { cause });
+      }
+      console.log(`${books.right} right answers\n${story.join('\n')}\nexcused:\n${books.summary()}`);
+      expect({ breaches: books.breaches, story }).toEqual({ breaches: [], story });
+    },
+    1000 * STORM_SECONDS + 90_000,
   );
 
   it('leaves nothing behind', async () => {

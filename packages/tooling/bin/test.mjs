@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { passSignalsOn, run, Stopped, stoppedBy } from '../setup/processes.mjs';
 import { ensurePython } from '../setup/python.mjs';
+import { ensureFaketime } from '../setup/faketime.mjs';
 import { ensureRedis } from '../setup/redis.mjs';
 import { checkMachine, ROOT, toolEnvironment } from '../setup/runtime.mjs';
 import { SetupError } from '../setup/setup-error.mjs';
@@ -28,6 +29,7 @@ const CHECKS = [
     isSuite: true,
     needsPython: true,
     needsRedis: true,
+    needsFaketime: true,
     says: 'real processes and clients, Python ones too',
   },
   {
@@ -75,6 +77,7 @@ async function runCheck(check, env, tally) {
   say(`${check.name}: ${check.says}`);
   if (check.needsPython) await ensurePython(say);
   if (check.needsRedis) await ensureRedis(say);
+  if (check.needsFaketime) await ensureFaketime(say);
   const args = ['run', check.task, '--continue', '--output-logs=full', '--log-order=grouped', `--concurrency=${availableParallelism()}`];
   if (check.filter !== undefined) args.push(`--filter=${check.filter}`);
   tally.begin(check.name, check.isSuite === true);

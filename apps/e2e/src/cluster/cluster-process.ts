@@ -91,7 +91,8 @@ export class ClusterProcess {
     if (existsSync(this.#stateFile)) this.#lastState = JSON.parse(readFileSync(this.#stateFile, 'utf8')) as State;
     const state = this.#lastState;
     if (state === undefined) throw new Error('the cluster has not written its state file');
-    for (const { pid } of [state.redis, ...state.gateways, ...state.schedulers, ...state.workers]) this.#everSeen.add(pid);
+    for (const { pid } of [state.redis, ...state.gateways, ...state.schedulers, ...state.workers])
+      if (pid !== null) this.#everSeen.add(pid);
     return state;
   }
 

@@ -19,7 +19,27 @@ export interface Fault {
 const COSTS: Readonly<Record<Role, readonly Failure[]>> = { gateway: ['refused', 'unreached'], scheduler: [], worker: [] };
 const LONGEST_STANDSTILL_MS = 6000;
 const LONGEST_REDIS_STANDSTILL_MS = 10_000;
+const REDIS_LISTENS_WITHIN_MS = 20_000;
 const TINY_MEMORY_BYTES = '100000';
+
+/** Whoever is to be struck may have ended by another fault. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** Redis may be down or stopped by another fault: told as soon as it listens. */
+function tellRedis(cluster: ClusterProcess, ...args: readonly string[]): Promise<void> {
+  return until(`Redis takes ${args.join(' ')}`, REDIS_LISTENS_WITHIN_MS, () =>
+    cluster.redisCommand(...args).then(
+      () => true,
+      () => false,
+    ),
+  );
+}
 
 function excuseOf(books: Books, what: string, member: Member, more: readonly Failure[] = []): Excuse | undefined {
   const allows = [...COSTS[member.role], ...more];
@@ -34,7 +54,7 @@ export function killed(pick: (cluster: ClusterProcess) => Member, what: string):
       const member = pick(cluster);
       // What a gateway held is gone with it, and its clients see their connections end.
       const excuse = excuseOf(books, `${what} killed`, member, member.role === 'gateway' ? ['cut'] : []);
-      process.kill(member.pid, 'SIGKILL');
+      signal(member.pid, 'SIGKILL');
       await cluster.replaced(member);
       return excuse;
     },
@@ -48,7 +68,7 @@ export function restarted(pick: (cluster: ClusterProcess) => Member, what: strin
     async strike(cluster, books) {
       const member = pick(cluster);
       const excuse = excuseOf(books, `${what} restarted`, member);
-      process.kill(member.pid, 'SIGTERM');
+      signal(member.pid, 'SIGTERM');
       await cluster.replaced(member);
       return excuse;
     },
@@ -64,9 +84,9 @@ export function stopped(pick: (cluster: ClusterProcess) => Member, what: string,
       const member = pick(cluster);
       const excuse = excuseOf(books, `${what} stopped`, member);
       const goesOn = member.role === 'gateway' ? books.standstill(member.index) : () => undefined;
-      process.kill(member.pid, 'SIGSTOP');
+      signal(member.pid, 'SIGSTOP');
       await delay(ms);
-      process.kill(member.pid, 'SIGCONT');
+      signal(member.pid, 'SIGCONT');
       goesOn();
       return excuse;
     },
@@ -79,7 +99,7 @@ export const redisKilled: Fault = {
   async strike(cluster, books) {
     const { pid } = cluster.redis;
     const excuse = books.excuse('Redis killed', ['refused']);
-    process.kill(pid, 'SIGKILL');
+    signal(pid, 'SIGKILL');
     await until('another Redis runs', 10_000, () => cluster.redis.pid !== pid);
     return excuse;
   },
@@ -89,7 +109,7 @@ export const redisEmptied: Fault = {
   name: 'Redis emptied',
   async strike(cluster, books) {
     const excuse = books.excuse('Redis emptied', ['refused']);
-    await cluster.redisCommand('FLUSHALL');
+    await tellRedis(cluster, 'FLUSHALL');
     return excuse;
   },
 };
@@ -100,9 +120,9 @@ export function redisStopped(ms: number): Fault {
     async strike(cluster, books) {
       const { pid } = cluster.redis;
       const excuse = books.excuse('Redis stopped', ['refused']);
-      process.kill(pid, 'SIGSTOP');
+      signal(pid, 'SIGSTOP');
       await delay(ms);
-      process.kill(pid, 'SIGCONT');
+      signal(pid, 'SIGCONT');
       return excuse;
     },
   };
@@ -114,9 +134,9 @@ export function redisFull(ms: number): Fault {
     name: `Redis full for ${ms} ms`,
     async strike(cluster, books) {
       const excuse = books.excuse('Redis full', ['refused']);
-      await cluster.redisCommand('CONFIG', 'SET', 'maxmemory-policy', 'noeviction', 'maxmemory', TINY_MEMORY_BYTES);
+      await tellRedis(cluster, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction', 'maxmemory', TINY_MEMORY_BYTES);
       await delay(ms);
-      await cluster.redisCommand('CONFIG', 'SET', 'maxmemory', '0');
+      await tellRedis(cluster, 'CONFIG', 'SET', 'maxmemory', '0');
       return excuse;
     },
   };
