@@ -149,6 +149,13 @@ function tracesOf(start: (flags: readonly string[]) => Promise<Served>, services
     const spans = await collector.until((all) => chain(all, marker).length === PATH.length);
     expect(new Set(spans.slice(before).map(({ traceId }) => traceId))).toEqual(new Set([marker.traceId]));
   });
+
+  it('is complete at the end of the processes: what waits is sent', async () => {
+    const last = client();
+    await Promise.all([overHttp(undefined), overHttp(undefined), overHttp(undefined), overHttp(last.header)]);
+    expect(await served!.stop()).toBe(0);
+    expect(chain(collector.spans, last).map(({ name }) => name)).toEqual(PATH);
+  });
 }
 
 describe('a trace through the embedded server', () => {
