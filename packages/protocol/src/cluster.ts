@@ -92,6 +92,22 @@ export interface CountedTime {
   readonly ns: number;
 }
 
+/** What a lane has learned of its model's batches, and its requests by how they fared against a latency objective. */
+export interface LearnedBatching {
+  /** Of the last runs of each size, ascending by size. */
+  readonly sizes: readonly {
+    readonly batchSize: number;
+    readonly p50Us: number;
+    readonly worstUs: number;
+    readonly rowsPerSecond: number;
+  }[];
+  /** Rows beyond which the rate was not seen to grow; undefined while that is unknown. */
+  readonly peakRows: number | undefined;
+  /** undefined = the model has no objective. */
+  readonly objective:
+    { readonly objectiveMs: number; readonly attained: number; readonly missed: number; readonly shed: number } | undefined;
+}
+
 /** Counters of one model version as one process keeps them, since that process started. What it does not count is 0. */
 export interface VersionCounters {
   readonly model: string;
@@ -115,6 +131,10 @@ export interface VersionCounters {
     readonly computeInfer: CountedTime;
     readonly computeOutput: CountedTime;
   }[];
+  /** Resident memory of its instances at all workers, bytes, as a scheduler has heard; absent = nothing is known here. */
+  readonly memoryBytes?: number;
+  /** Absent = its lane is not, and was not, here. */
+  readonly batching?: LearnedBatching;
 }
 
 /** Control link, scheduler to gateway. Refusals travel beside these, as reply frames. */

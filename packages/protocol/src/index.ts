@@ -25,6 +25,7 @@ export {
   type Epoch,
   type GatewayMessage,
   type LanePressure,
+  type LearnedBatching,
   type Member,
   type MemberRole,
   type RoutedModel,

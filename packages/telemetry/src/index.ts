@@ -30,4 +30,4 @@ export {
   type SpanStart,
   type Tracing,
 } from './tracing/tracing.js';
-export { ClusterCounters, CountersReport } from './version-counters.js';
+export { ClusterCounters, CountersReport, type VersionMemory } from './version-counters.js';

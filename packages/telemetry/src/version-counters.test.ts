@@ -51,4 +51,58 @@ describe('counters', () => {
     expect(cluster.find('m', '1')?.executionCount).toBe(0);
     expect(cluster.find('unknown', '1')).toBeUndefined();
   });
+
+  test('memory is told when it changes, also of a version that counted nothing, and is the last word of anybody', () => {
+    const memory = new Map([['idle', 500]]);
+    const statistics = scheduler(0);
+    const report = new CountersReport(statistics, () => [...memory].map(([model, memoryBytes]) => ({ model, version: '1', memoryBytes })));
+    const cluster = new ClusterCounters(new StatisticsRegistry());
+    const shown = (): unknown[] => [...cluster.instanceMemory()].map(({ model, residentBytes }) => [model, residentBytes]);
+    cluster.note('s1', report.changed());
+    expect(shown()).toEqual([['idle', 500]]);
+    expect(report.changed()).toEqual([]);
+    expect(report.all().map(({ model, memoryBytes }) => [model, memoryBytes])).toEqual([['idle', 500]]);
+    memory.set('idle', 700);
+    memory.set('m', 1);
+    cluster.note('s2', report.changed());
+    expect(shown()).toEqual([
+      ['idle', 700],
+      ['m', 1],
+    ]);
+    memory.delete('m');
+    cluster.note('s2', report.changed());
+    expect(shown()).toEqual([['idle', 700]]);
+    cluster.remove('idle', '1');
+    expect(shown()).toEqual([]);
+  });
+
+  test('what the lane that ran last has learned is shown; requests count for all lanes with its objective', () => {
+    const lane = (lastMs: number, objectiveMs: number, attained: number): StatisticsRegistry => {
+      const statistics = new StatisticsRegistry();
+      const model = statistics.forVersion('m', '1');
+      model.recordExecution(EXECUTION, lastMs);
+      const sizes = [{ batchSize: 2, p50Us: lastMs, worstUs: 20, rowsPerSecond: 3 }];
+      model.batching = {
+        profile: () => ({ sizes, peakRows: undefined }),
+        objective: { objectiveMs, attained, missed: 1, shed: 0 },
+      };
+      return statistics;
+    };
+    const cluster = new ClusterCounters(new StatisticsRegistry());
+    cluster.note('s1', new CountersReport(lane(300, 50, 7)).all());
+    cluster.note('s2', new CountersReport(lane(200, 50, 5)).all());
+    cluster.note('s3', new CountersReport(lane(100, 99, 1000)).all());
+    const batching = cluster.find('m', '1')?.batching;
+    expect(batching?.profile().sizes.map(({ p50Us }) => p50Us)).toEqual([300]);
+    expect(batching?.objective).toEqual({ objectiveMs: 50, attained: 12, missed: 2, shed: 0 });
+  });
+
+  test('the sums hold over any number of processes that came and went', () => {
+    const cluster = new ClusterCounters(new StatisticsRegistry());
+    for (let i = 0; i < 1000; i++) cluster.note(`s${i}`, new CountersReport(scheduler(2)).all());
+    expect(cluster.processes).toBeLessThanOrEqual(256);
+    cluster.note('s999', new CountersReport(scheduler(3)).all());
+    const sum = cluster.find('m', '1')!;
+    expect([sum.executionCount, sum.queue.count, sum.batchSizes.get(2)?.computeInfer.count]).toEqual([2001, 2001, 2001]);
+  });
 });

@@ -122,6 +122,8 @@ describe('a gateway process', () => {
           executionCount: 3,
           lastInferenceMs: 5,
           batchSizes: [{ batchSize: 2, computeInput: time(3), computeInfer: time(3), computeOutput: time(3) }],
+          memoryBytes: 4096,
+          batching: { sizes: [{ batchSize: 2, p50Us: 7, worstUs: 9, rowsPerSecond: 3 }], peakRows: undefined, objective: undefined },
         },
       ],
     });
@@ -135,6 +137,10 @@ describe('a gateway process', () => {
     for (let i = 0; i < 100 && seen.execution_count === 0; i++) seen = await read();
     expect(seen).toMatchObject({ execution_count: 3, inference_count: 6, inference_stats: { queue: { count: 6, ns: 60 } } });
     expect(seen.batch_stats).toHaveLength(1);
+    expect(seen).toMatchObject({
+      memory_usage: [{ type: 'CPU', byte_size: 4096 }],
+      paceline: { profile: [{ batch_size: 2, p50_us: 7, worst_us: 9, rows_per_second: 3 }], peak: null },
+    });
   });
 
   test('finishes what it accepted, then leaves the cluster', async () => {

@@ -121,7 +121,7 @@ async function open(options: ClusterServeOptions, log: Log, { id, security, join
     control: cluster.control,
     queue,
     statistics,
-    shownStatistics: { instanceMemory: () => [], find: (model, version) => cluster.counters.find(model, version) },
+    shownStatistics: cluster.counters,
     loadOf: ({ name, version }) => cluster.loads.of(name, version),
     clock,
     tracing,

@@ -7,7 +7,7 @@ import type { DesiredState, Leases } from '@paceline/cluster-state';
 import { partitionOf } from '@paceline/core';
 import type { GatewayMessage, Member } from '@paceline/protocol';
 import type { RequestIntake, SchedulerLinkListener, SchedulerLinks } from '@paceline/streams';
-import type { Logger, StatisticsRegistry, Tracing } from '@paceline/telemetry';
+import type { Logger, StatisticsRegistry, Tracing, VersionMemory } from '@paceline/telemetry';
 import type { ConnectWorker } from '@paceline/worker-rpc';
 import { LeaseKeeper, type AcquiredLease } from '../partitions/lease-keeper.js';
 import { PartitionOwner, type IntakeReader } from '../partitions/partition-owner.js';
@@ -113,7 +113,8 @@ export class ClusterScheduler implements SchedulerLinkListener {
     this.leases.setTakingPart(false);
     this.placement.setTakingPart(false);
     this.#pressure = new PressureReport({ clock, pressures: () => this.partitions.pressures(), broadcast: links.broadcast });
-    this.#statistics = new StatisticsReport({ clock, statistics, self, broadcast: links.broadcast, tell: links.tell });
+    const memory = (): Iterable<VersionMemory> => this.placement.fleet.memory();
+    this.#statistics = new StatisticsReport({ clock, statistics, memory, self, broadcast: links.broadcast, tell: links.tell });
   }
 
   /** @param links to gateways, which this listens to */

@@ -160,7 +160,7 @@ export function describeLinks(name: string, create: () => LinkFactory): void {
         { kind: 'owns', partition: 3, epoch },
         { kind: 'routing', routing: routingOf([servedModel('m', '1', 5000), servedModel('n', '2', 1)], epoch) },
         { kind: 'pressure', lanes: [{ model: 'm', version: '1', queued: 5, maxQueued: Infinity, expectedWaitUs: 1.5 }] },
-        { kind: 'statistics', process: W, versions: [counters(1), counters(0)] },
+        { kind: 'statistics', process: W, versions: [counters(1), counters(0), counters(3)] },
         { kind: 'control-progress', id: 1, text: 'loading 1 of 2' },
         { kind: 'control-result', id: 1, error: undefined },
         { kind: 'released', partition: 3, epoch },

@@ -47,5 +47,13 @@ export function counters(batches: number): VersionCounters {
     executionCount: ++last,
     lastInferenceMs: 2 ** 41,
     batchSizes: Array.from({ length: batches }, () => ({ batchSize: ++last, ...stages() })),
+    ...(batches > 1 && {
+      memoryBytes: ++last * 2 ** 30,
+      batching: {
+        sizes: [{ batchSize: ++last, p50Us: ++last + 0.5, worstUs: ++last, rowsPerSecond: ++last + 0.25 }],
+        peakRows: batches === 2 ? undefined : ++last,
+        objective: batches === 2 ? undefined : { objectiveMs: ++last, attained: ++last, missed: ++last, shed: ++last },
+      },
+    }),
   };
 }

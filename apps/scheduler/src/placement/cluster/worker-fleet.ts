@@ -3,8 +3,9 @@
  * owns the placement or not, so that a new owner starts from what is there. Invariant: a worker that is not connected is
  * not in it.
  */
-import { loadKey } from '@paceline/core';
+import { loadKey, versionKey } from '@paceline/core';
 import type { Device } from '@paceline/protocol';
+import type { VersionMemory } from '@paceline/telemetry';
 import type { InstanceEvent, LoadSpec, ModelAnnouncement, RemoteWorkerListener, WorkerHello } from '@paceline/worker-rpc';
 
 export interface FleetWorker {
@@ -116,6 +117,20 @@ export class WorkerFleet implements Events {
       const held = loads.get(key);
       return held === undefined || held.state === 'retiring' ? [] : [{ worker: id, draining, load: held }];
     });
+  }
+
+  /** Resident memory of each version's instances over all workers, as far as they have told it. */
+  memory(): Iterable<VersionMemory> {
+    const versions = new Map<string, VersionMemory>();
+    for (const { loads } of this.workers.values()) {
+      for (const { spec, memoryBytes } of loads.values()) {
+        if (memoryBytes === 0) continue;
+        const { model, version } = spec;
+        const before = versions.get(versionKey(spec))?.memoryBytes ?? 0;
+        versions.set(versionKey(spec), { model, version, memoryBytes: before + memoryBytes });
+      }
+    }
+    return versions.values();
   }
 
   /** The highest number that any load has. */
