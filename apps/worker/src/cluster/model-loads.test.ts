@@ -1,6 +1,8 @@
 // The life of loads at a worker: private, announced, retired; and the ends of those whom nobody cares for any more.
+import { create } from '@bufbuild/protobuf';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ServingError } from '@paceline/protocol';
+import { ModelConfigSchema } from '@paceline/protocol/model-config';
 import type { LoadReport, RemoteWorker } from '@paceline/worker-rpc';
 import type { RemoteRecorder } from '@paceline/worker-rpc/testing';
 import { ClusterRig, settled, specOf, WORKER } from '../testing/cluster-rig.js';
@@ -47,6 +49,17 @@ describe('loads at a worker of a cluster', () => {
       ['loaded', 'active', 'retiring', 'gone'],
     ]);
     expect(rig.local.unloaded).toEqual(['m/1/3']);
+  });
+
+  test('instances are announced with their devices, passive ones not at all', async () => {
+    const config = {
+      ...spec.config,
+      instanceGroup: create(ModelConfigSchema, { instanceGroup: [{ name: 'p', passive: true }] }).instanceGroup,
+    };
+    rig.local.onLoad = () =>
+      Promise.resolve({ instances: ['g_0', 'p_0', 'g_1'], devices: ['gpu:0', 'gpu:0', 'gpu:1'], warnings: [], durationMs: 1 });
+    await remote.load({ ...spec, config }, 'f');
+    expect(told.of('model')[0]!.model).toMatchObject({ instances: ['g_0', 'g_1'], devices: ['gpu:0', 'gpu:1'], ready: ['g_0', 'g_1'] });
   });
 
   test('a lane that never says release is not waited for beyond the limit', async () => {

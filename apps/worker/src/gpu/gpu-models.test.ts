@@ -1,6 +1,6 @@
 // Models that ask for GPUs: where their instances go, and what is said where there is none, by the real runtime too.
 import { create } from '@bufbuild/protobuf';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { ModelConfigSchema, ModelInstanceGroup_Kind as Kind, type ModelConfig } from '@paceline/protocol/model-config';
 import { identityModel } from '@paceline/testkit';
 import type { LoadSpec } from '@paceline/worker-rpc';
@@ -8,6 +8,8 @@ import { judgeBackendOptions, modelBackend } from '../backend/load-backend.js';
 import { fp32 } from '../testing/samples.js';
 import { WorkerFixture } from '../testing/worker-fixture.js';
 import { NO_GPUS, simulatedGpus, type GpuInventory } from './gpus.js';
+
+jest.setTimeout(60_000);
 
 const GPU = { index: 0, memoryBytes: 8e9, name: 'NVIDIA T4' };
 const ONE: GpuInventory = { gpus: [GPU], simulated: false, absence: '', tensorRt: false };

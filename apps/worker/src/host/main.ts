@@ -10,7 +10,7 @@ import { emptyFrame, FRAME, jsonBody, jsonFrame } from '../host-protocol/frames.
 import type { FailedMessage, HostStatistics, LoadedMessage, LoadMessage } from '../host-protocol/messages.js';
 import { STATUS_BYTES } from '../host-protocol/shared-memory.js';
 import { HostChannel } from './channel.js';
-import { HostError } from './host-error.js';
+import { DEVICE_FAILED, HostError } from './host-error.js';
 import { loadInstance, type HostContext, type HostedModel } from './host-instance.js';
 import type { HostRuntime } from './host-runtime.js';
 import type { OrtTensor } from './onnx-runtime.js';
@@ -112,6 +112,8 @@ function fail(frame: Buffer, error: unknown): void {
       ? { code: error.code, reason: error.reason, message: error.message }
       : { code: 'INTERNAL', reason: 'host_failed', message: `instance host: ${error instanceof Error ? error.message : String(error)}` };
   channel.write([jsonFrame(FRAME.failed, frame.readUInt32LE(8), frame.readUInt32LE(12), failed)]);
+  // After a fault CUDA fails every later call of the process: only another one can go on.
+  if (failed.reason === DEVICE_FAILED) process.kill(process.pid, 'SIGKILL');
 }
 
 for (let frame = channel.read(); frame; frame = channel.read()) {

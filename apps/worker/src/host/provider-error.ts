@@ -18,12 +18,18 @@ export function providerError(error: unknown, providers: readonly { readonly nam
   const asked = `${providers.map(({ name }) => name).join(' and ')} on GPU ${providers[0]?.deviceId}`;
   const found = noProvider ? providers.flatMap(({ name }) => loaderText(name) ?? []) : [];
   const why = found.length > 0 ? `${told.message} (${found.join('; ')})` : told.message;
-  const advice = noProvider ? '; the image for GPUs has the libraries, kind: KIND_CPU needs none' : '';
+  const advice = noProvider ? `; ${adviceOn(found)}` : '';
   return new HostError(
     told.code === 'RESOURCE_EXHAUSTED' ? told.code : 'UNAVAILABLE',
     'gpu_unusable',
     `could not load the model with ${asked}: ${why}${advice}`,
   );
+}
+
+function adviceOn(found: readonly string[]): string {
+  // TensorRT itself is in no image.
+  if (found.some((text) => /libnv(infer|onnx)/.test(text))) return 'install TensorRT, or take the accelerator out to run with CUDA alone';
+  return 'the image for GPUs has the libraries of CUDA, kind: KIND_CPU needs none';
 }
 
 /** What the system's loader says against the provider; undefined = nothing. */

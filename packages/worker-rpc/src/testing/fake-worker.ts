@@ -59,7 +59,8 @@ export class FakeWorker implements ServedWorker {
     const names = instances.length > 0 ? instances : [`${spec.model}_0`];
     const report = this.onLoad ? await this.onLoad(spec) : { instances: names, warnings: [], durationMs: 1 };
     const { warmup: _, ...announced } = spec;
-    this.#announce({ spec: announced, fingerprint, instances: names, ready: names, state: 'loaded', memoryBytes: 0 });
+    const devices = report.devices && { devices: report.devices };
+    this.#announce({ spec: announced, fingerprint, instances: names, ...devices, ready: names, state: 'loaded', memoryBytes: 0 });
     return report;
   }
 

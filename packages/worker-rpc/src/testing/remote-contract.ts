@@ -125,12 +125,14 @@ export function describeRemoteWorker(name: string, open: (served: FakeWorker) =>
       served.onLoad = () =>
         Promise.resolve({
           instances: ['group_0', 'group_1'],
+          devices: ['gpu:0', 'gpu:1'],
           warnings: ['a hint is not used'],
           durationMs: 1.5,
           warmup: { samples: 1, runs: 4, durationMs: 2.5 },
         });
       expect(await remote.load(spec, 'print')).toEqual({
         instances: ['group_0', 'group_1'],
+        devices: ['gpu:0', 'gpu:1'],
         warnings: ['a hint is not used'],
         durationMs: 1.5,
         warmup: { samples: 1, runs: 4, durationMs: 2.5 },
@@ -150,6 +152,7 @@ export function describeRemoteWorker(name: string, open: (served: FakeWorker) =>
         'retiring',
         'gone',
       ]);
+      expect(other.told.of('model')[0]?.model).toMatchObject({ instances: ['group_0', 'group_1'], devices: ['gpu:0', 'gpu:1'] });
       expect(other.told.of('instance')[0]?.event).toEqual({
         model,
         version,
