@@ -27,7 +27,7 @@ describe(`a cluster that is shaken under load for ${SECONDS} s (seed ${SEED})`, 
   let shaken: ShakenCluster;
 
   beforeAll(async () => {
-    shaken = await ShakenCluster.start(SIZE, { seed: SEED, deadlineMs: DEADLINE_MS });
+    shaken = await ShakenCluster.start(SIZE, { seed: SEED, deadlineMs: DEADLINE_MS, copies: 3 });
   }, 90_000);
   afterAll(() => shaken?.end(), 60_000);
 

@@ -40,15 +40,20 @@ export class ClusterLoad {
   #pausing = false;
   #next = 1;
 
-  /** @param gateways their ports, which they keep */
+  /**
+   * @param gateways their ports, which they keep
+   * @param copies of each kind of client at each gateway
+   */
   constructor(
     private readonly books: Books,
     gateways: readonly { readonly http: number; readonly grpc: number }[],
     seed: number,
+    copies = 1,
   ) {
     this.#draw = new Draw(seed, 7);
     gateways.forEach((ports, gateway) => {
-      for (const [kind, model] of CLIENTS) this.#lanes.push({ client: makeClient(kind, ports), gateway, model });
+      for (let copy = 0; copy < copies; copy++)
+        for (const [kind, model] of CLIENTS) this.#lanes.push({ client: makeClient(kind, ports), gateway, model });
     });
   }
 

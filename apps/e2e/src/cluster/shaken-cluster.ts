@@ -16,6 +16,16 @@ const SERVES_WITHIN_MS = 20_000;
 const ANSWERS_WITHIN_MS = 10_000;
 const ENOUGH = 5;
 
+export interface ShakenOptions {
+  readonly seed: number;
+  /** Of each request. */
+  readonly deadlineMs: number;
+  /** Of each kind of client at each gateway; 1 without it. */
+  readonly copies?: number;
+  /** Models beside those that the load asks. */
+  readonly more?: readonly RepositoryModelFiles[];
+}
+
 export class ShakenCluster {
   readonly books: Books;
   readonly load: ClusterLoad;
@@ -23,32 +33,26 @@ export class ShakenCluster {
   private constructor(
     readonly repository: TemporaryRepository,
     readonly cluster: ClusterProcess,
-    seed: number,
-    deadlineMs: number,
+    { seed, deadlineMs, copies = 1 }: ShakenOptions,
   ) {
     this.books = new Books(deadlineMs);
-    this.load = new ClusterLoad(this.books, cluster.members('gateway'), seed);
+    this.load = new ClusterLoad(this.books, cluster.members('gateway'), seed, copies);
   }
 
   /**
    * Starts it and its load, and waits until it is well.
-   * @param deadlineMs of each request
-   * @param more models beside those that the load asks
+   * @param env beside this process's own
    */
   static async start(
     size: ClusterSize,
-    {
-      seed,
-      deadlineMs,
-      more = [],
-    }: { readonly seed: number; readonly deadlineMs: number; readonly more?: readonly RepositoryModelFiles[] },
+    options: ShakenOptions,
     flags: readonly string[] = [],
     env: NodeJS.ProcessEnv = {},
   ): Promise<ShakenCluster> {
-    const repository = temporaryModelRepository([...QUESTIONED_MODELS, ...more]);
-    const all = [`--model-repository=${repository.root}`, `--request-timeout-ms=${deadlineMs}`, ...flags];
+    const repository = temporaryModelRepository([...QUESTIONED_MODELS, ...(options.more ?? [])]);
+    const all = [`--model-repository=${repository.root}`, `--request-timeout-ms=${options.deadlineMs}`, ...flags];
     const cluster = await ClusterProcess.start(size, all, env);
-    const shaken = new ShakenCluster(repository, cluster, seed, deadlineMs);
+    const shaken = new ShakenCluster(repository, cluster, options);
     shaken.load.start();
     await shaken.answers();
     return shaken;
