@@ -53,6 +53,16 @@ describe('a process of a cluster', () => {
     expect(cluster.link.advertiseHost).toBe('10.0.0.7');
   });
 
+  test('goes on without a model that fails, and says so to whoever asks for an end', () => {
+    const warnings = (argv: string[], env = {}): unknown => {
+      const result = parseClusterOptions('scheduler', [REDIS, ...argv], env);
+      return result.kind === 'options' && result.warnings;
+    };
+    expect([warnings([]), warnings(['--exit-on-error=false'])]).toEqual([[], []]);
+    expect(warnings(['--exit-on-error'])).toEqual([expect.stringMatching(/^--exit-on-error has no effect in a cluster: .* logs why/)]);
+    expect(warnings([], { PACELINE_EXIT_ON_ERROR: 'true' })).toEqual([expect.stringContaining('PACELINE_EXIT_ON_ERROR has no effect')]);
+  });
+
   test('Sentinels and cluster nodes are listed with commas', () => {
     const { redis } = accepted(['--redis-url=redis://a:1,redis://b:2', '--redis-mode=sentinel', '--redis-sentinel-master=m']).cluster;
     expect([redis.urls, redis.sentinelMaster]).toEqual([['redis://a:1', 'redis://b:2'], 'm']);

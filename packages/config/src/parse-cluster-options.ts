@@ -4,7 +4,7 @@ import type { ClusterOptions, ClusterServeOptions } from './cluster-options.js';
 import { contradictions } from './contradictions.js';
 import type { FlagValues } from './flag-table.js';
 import { helpText } from './help-text.js';
-import { deepFreeze, parseFlags } from './parse-flags.js';
+import { deepFreeze, parseFlags, type ParsedFlags } from './parse-flags.js';
 import type { ServeOptionsResult } from './serve-options.js';
 import { toServeOptions } from './to-serve-options.js';
 
@@ -29,7 +29,16 @@ export function parseClusterOptions(
   const errors = parsed.errorsWith([...contradictions(values), ...clusterFaults(values, secret)]);
   if (errors.length > 0) return { kind: 'errors', errors };
   const options = { ...toServeOptions(values), cluster: toClusterOptions(values, secret) };
-  return { kind: 'options', options: deepFreeze(options), warnings: parsed.warnings };
+  return { kind: 'options', options: deepFreeze(options), warnings: [...parsed.warnings, ...withoutEffectHere(parsed)] };
+}
+
+/** A process that ended for a model would be started again, to fail once more, and take others with it. */
+function withoutEffectHere({ values, given }: ParsedFlags): string[] {
+  const source = given.get('exit-on-error')?.at(-1)?.source;
+  if (source === undefined || !values['exit-on-error']) return [];
+  return [
+    `${source} has no effect in a cluster: when a model fails to load, the scheduler that places models logs why, the others are served, and with --strict-readiness gateways are not ready`,
+  ];
 }
 
 function toClusterOptions(values: FlagValues, secret: string | undefined): ClusterOptions {

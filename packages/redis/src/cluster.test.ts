@@ -55,6 +55,17 @@ describe('a cluster', () => {
     }
   });
 
+  test('says that a node is gone, and works on without being down', async () => {
+    for (const partition of PARTITIONS) await connection.command('SET', keys.partition(partition).dead, '1');
+    const changes: boolean[] = [];
+    connection.onChange((up) => void changes.push(up));
+    const lost = new Promise<void>((resolve) => connection.onNodeLost(resolve));
+    await group.masters[1]?.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await lost;
+    expect([connection.up, changes]).toEqual([true, []]);
+    for (const partition of PARTITIONS) expect(await connection.command('GET', keys.partition(partition).dead)).toBe('1');
+  });
+
   test('a node that hangs fails its own keys only, and serves them again afterwards', async () => {
     const [hanging] = group.masters;
     if (!hanging) throw new Error('a cluster has masters');

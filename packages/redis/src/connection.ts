@@ -31,6 +31,11 @@ export interface RedisConnection {
   blocking(name: string, maxBlockMs: number): RedisConnection;
   /** Calls back at each change of `up`; `error` is what was last heard of a connection that is down. @returns how to stop */
   onChange(listener: (up: boolean, error: Error | undefined) => void): () => void;
+  /**
+   * Calls back when the connection to one node of a cluster has ended while others stand: what replaces it may lack what
+   * was written last. Never outside a cluster. @returns how to stop
+   */
+  onNodeLost(listener: () => void): () => void;
   /** @throws ServingError redis_unavailable where there is no connection within the limit; its cause says why */
   whenUp(limitMs: number): Promise<void>;
   /** Cuts it; what is under way fails. Idempotent. */
@@ -49,6 +54,7 @@ class Connection implements RedisConnection {
   readonly spansSlots: boolean;
   readonly #client: Redis | Cluster;
   readonly #listeners = new Set<(up: boolean, error: Error | undefined) => void>();
+  readonly #nodeListeners = new Set<() => void>();
   #up = false;
   #lastError: Error | undefined;
 
@@ -63,6 +69,9 @@ class Connection implements RedisConnection {
     client.on('ready', () => this.#change(true));
     client.on('close', () => this.#change(false));
     client.on('end', () => this.#change(false));
+    client.on('-node', () => {
+      if (this.#up) for (const listener of [...this.#nodeListeners]) listener();
+    });
   }
 
   get up(): boolean {
@@ -100,6 +109,11 @@ class Connection implements RedisConnection {
   onChange(listener: (up: boolean, error: Error | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  onNodeLost(listener: () => void): () => void {
+    this.#nodeListeners.add(listener);
+    return () => void this.#nodeListeners.delete(listener);
   }
 
   whenUp(limitMs: number): Promise<void> {

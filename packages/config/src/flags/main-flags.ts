@@ -43,7 +43,12 @@ export const repositoryFlags = {
     'none',
     'Model to load at start in mode explicit; may be repeated. * alone means every model',
   ),
-  'exit-on-error': flag('Model repository', toggle, 'true', 'End the server when a model fails to load at start'),
+  'exit-on-error': flag(
+    'Model repository',
+    toggle,
+    'true',
+    'End the server when a model fails to load at start; a cluster goes on without it',
+  ),
   'strict-readiness': flag('Model repository', toggle, 'true', 'Ready only while every known model version is ready'),
   'disable-auto-complete-config': flag(
     'Model repository',

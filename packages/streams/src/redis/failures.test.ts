@@ -41,6 +41,28 @@ test('a Redis that comes back empty loses nothing: the gateway sends again, the 
   expect(rig.queue.counters.failures).toBeGreaterThan(0);
 }, 20_000);
 
+test('when a node of a cluster is gone, what is unanswered is sent again though the connection stands', async () => {
+  let lose = (): void => undefined;
+  const redis = new Proxy(rig.redis, {
+    get(target, name) {
+      if (name === 'onNodeLost') return (listener: () => void) => ((lose = listener), () => undefined);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+    },
+  });
+  const queue = rig.queueOf({ redis });
+  rig.read();
+  queue.enqueue(requestOf(1));
+  queue.enqueue(requestOf(2));
+  await until('read', () => rig.seen.length === 2);
+  queue.forget({ gateway: GATEWAY, number: 2 });
+  await until('written', () => queue.counters.requests === 2);
+  lose();
+  await until('read again', () => rig.seen.length === 3);
+  expect([rig.numbers(), queue.counters.resent]).toEqual([[1, 2, 1], 1]);
+  queue.close();
+});
+
 test('a full Redis makes requests wait, and is tried again until there is room', async () => {
   rig.read();
   rig.queue.enqueue(requestOf(1));

@@ -50,13 +50,15 @@ export class RedisRequestQueue implements RequestQueue {
   readonly #unanswered = new Map<number, Unanswered>();
   readonly #writers = new Map<number, PartitionWriter>();
   readonly #epochs = new Map<number, number>();
-  readonly #stopWatching: () => void;
+  readonly #stopWatching: readonly (() => void)[];
   #failing = false;
   #wasUp: boolean;
 
   constructor(private readonly options: RedisRequestQueueOptions) {
     this.#wasUp = options.redis.up;
-    this.#stopWatching = options.redis.onChange((up) => up && this.#onRedisUp());
+    const { redis } = options;
+    // Who takes the place of a node may not have heard of the last entries; nor may Redis, where it is another one or empty.
+    this.#stopWatching = [redis.onChange((up) => up && this.#onRedisUp()), redis.onNodeLost(() => this.#resendAll())];
   }
 
   /** Requests that are not answered. */
@@ -131,7 +133,7 @@ export class RedisRequestQueue implements RequestQueue {
 
   /** Nothing more is written. The connection stays open: it is not this object's. */
   close(): void {
-    this.#stopWatching();
+    for (const stop of this.#stopWatching) stop();
     for (const writer of this.#writers.values()) writer.close();
     this.#unanswered.clear();
   }
@@ -193,9 +195,12 @@ export class RedisRequestQueue implements RequestQueue {
 
   #onRedisUp(): void {
     for (const writer of this.#writers.values()) writer.onRedisUp();
-    // It may have come back without its data, or be another node that had not heard of the last entries.
-    if (this.#wasUp) for (const partition of this.#writers.keys()) this.#resend(partition);
+    if (this.#wasUp) this.#resendAll();
     this.#wasUp = true;
+  }
+
+  #resendAll(): void {
+    for (const partition of this.#writers.keys()) this.#resend(partition);
   }
 
   #resend(partition: number): void {
