@@ -1,6 +1,7 @@
 // Loading: what is told to worker and lanes, in which order, and what is left after failures.
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ServingError, type ServedModel } from '@paceline/protocol';
+import type { LoadReport } from '@paceline/worker-rpc';
 import type { SourceModel } from './model-source.js';
 import { flush, gate, PlacementFixture } from './testing/fakes.js';
 
@@ -45,6 +46,20 @@ describe('start', () => {
     await expect(on.manager({ startupModels: ['*', 'a'] }).start()).rejects.toThrow(
       /Wildcard model name '\*' must be the ONLY startup model/,
     );
+  });
+
+  test('instances of two models on one GPU share its credits', async () => {
+    for (const name of ['a', 'b']) {
+      on.source.set(name, { 1: 'x' });
+      const held = gate<LoadReport>();
+      held.open({ instances: ['g_0', 'c_0'], devices: ['gpu:0', 'cpu'], warnings: [], durationMs: 1 });
+      on.worker.held.set(`${name}/1`, held);
+    }
+    await on.manager({ controlMode: 'none' }).start();
+    const [a, b] = on.lanes.specs.map(({ deviceOf }) => deviceOf);
+    expect(a?.('g_0')).toMatchObject({ limit: 1 });
+    expect(a?.('g_0')?.slot).toBe(b?.('g_0')?.slot);
+    expect(a?.('c_0')).toBeUndefined();
   });
 
   test('loads at most as many models side by side as there are load threads', async () => {

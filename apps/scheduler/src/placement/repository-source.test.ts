@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LocalModelRepository } from '@paceline/model-repository';
+import { ModelInstanceGroup_Kind as Kind } from '@paceline/protocol/model-config';
 import {
   dynamicInt8Model,
   identityModel,
@@ -12,7 +13,7 @@ import {
   type TemporaryRepository,
 } from '@paceline/testkit';
 import type { SourceModel, SourceVersion } from './model-source.js';
-import { RepositoryModelSource } from './repository-source.js';
+import { RepositoryModelSource, type RepositorySourceOptions } from './repository-source.js';
 
 const onnx = identityModel({ datatype: 'FP32', dims: [4] });
 const scale = (factor: number): Uint8Array => scaleModel({ dims: [4], factor });
@@ -41,6 +42,20 @@ function only(model: SourceModel): SourceVersion {
 function errorOf(version: SourceVersion): string {
   return version.ok ? 'no error' : version.error.message;
 }
+
+describe('instance groups', () => {
+  test.each<[string, RepositorySourceOptions, unknown]>([
+    ['no GPU', {}, { kind: Kind.CPU, count: 2, gpus: [] }],
+    ['GPUs of this machine', { gpus: (backend) => (backend === 'onnxruntime' ? [0, 1] : []) }, { kind: Kind.GPU, count: 1, gpus: [0, 1] }],
+    ['GPUs for another backend', { gpus: (backend) => (backend === 'simulated' ? [0] : []) }, { kind: Kind.CPU, count: 2, gpus: [] }],
+    ['workers that decide', { gpus: 'by-worker' }, { kind: Kind.AUTO, count: 0, gpus: [] }],
+  ])('without a word, with %s', async (_, options, group) => {
+    writeModelRepository(disk.root, [{ name: 'm', versions: { 1: onnx } }]);
+    source = new RepositoryModelSource(new LocalModelRepository({ roots: [disk.root] }), options);
+    const version = only(await read('m'));
+    expect(version.ok && version.config.instanceGroup).toMatchObject([group]);
+  });
+});
 
 describe('reading', () => {
   test('a model without a configuration', async () => {

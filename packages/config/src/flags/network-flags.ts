@@ -114,7 +114,7 @@ export const metricsFlags = {
   'allow-metrics': flag('Metrics', toggle, 'true', 'Serve metrics for Prometheus under /metrics'),
   'metrics-address': optionalFlag('Metrics', text('<address>'), 'the HTTP address', 'Address to listen on'),
   'metrics-port': flag('Metrics', port, '8002', 'TCP port; 0 lets the system choose'),
-  'allow-gpu-metrics': flag('Metrics', toggle, 'true', 'Report GPUs', withoutEffect('models run on the CPU only')),
+  'allow-gpu-metrics': flag('Metrics', toggle, 'true', 'Report GPUs', withoutEffect('there are no metrics of GPUs')),
   'allow-cpu-metrics': flag('Metrics', toggle, 'true', 'Report CPU and memory of the machine'),
   'metrics-interval-ms': flag(
     'Metrics',

@@ -4,7 +4,7 @@ import { integer, oneOf, port, text, toggle } from '../flag-types.js';
 
 const group = 'Other flags of Triton';
 const NO_CACHE = 'the response cache is not served yet; every request is computed';
-const NO_CUDA = 'ONNX Runtime for Node has no way to say it';
+const NO_CUDA = 'GPUs are used as ONNX Runtime uses them by itself';
 const NO_TRACE = 'traces have another form here, see --trace-otlp-endpoint';
 const NO_CLOUD = 'this cloud protocol is not served';
 
