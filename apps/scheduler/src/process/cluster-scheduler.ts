@@ -32,15 +32,15 @@ export interface ClusterSchedulerPorts {
   readonly tracing?: Tracing | undefined;
   readonly logger: Logger;
   readonly onModelEvent?: ModelEventListener;
-  /** This scheduler begins to take part, or takes part no longer: it reaches no gateway. */
+  /** This scheduler begins to take part, or takes part no longer: it reaches no gateway, or no worker. */
   readonly onStanding?: (takesPart: boolean) => void;
 }
 
 export interface ClusterSchedulerOptions {
   readonly placement: PlacementOptions;
   readonly queueTimeoutUs: number;
-  /** After so long without a connection to any of the gateways it leaves partitions and models to others. */
-  readonly withoutGatewayMs: number;
+  /** After so long without a connection to any gateway, or to any worker, that is there it leaves partitions and models to others. */
+  readonly outOfReachMs: number;
 }
 
 export class ClusterScheduler implements SchedulerLinkListener {
@@ -55,7 +55,7 @@ export class ClusterScheduler implements SchedulerLinkListener {
 
   constructor(
     private readonly ports: ClusterSchedulerPorts,
-    { placement, queueTimeoutUs, withoutGatewayMs }: ClusterSchedulerOptions,
+    { placement, queueTimeoutUs, outOfReachMs }: ClusterSchedulerOptions,
   ) {
     const { clock, leases, desired, source, statistics, logger, onModelEvent } = ports;
     const { partitions, scheduler: self, leaseTtlMs: ttlMs } = placement;
@@ -86,8 +86,14 @@ export class ClusterScheduler implements SchedulerLinkListener {
       ports.connectWorker,
       {
         onLoadChanged: (load) => this.partitions.onLoadChanged(load),
-        onWorkerUp: (remote, hello) => this.partitions.onWorkerUp(remote, hello),
-        onWorkerLost: (worker) => this.partitions.onWorkerLost(worker),
+        onWorkerUp: (remote, hello) => {
+          this.partitions.onWorkerUp(remote, hello);
+          this.standing.look();
+        },
+        onWorkerLost: (worker) => {
+          this.partitions.onWorkerLost(worker);
+          this.standing.look();
+        },
       },
       this.placement.fleet,
     );
@@ -106,8 +112,8 @@ export class ClusterScheduler implements SchedulerLinkListener {
     this.leases = new LeaseKeeper({ leases, clock, self, partitions, ttlMs, listener: this.partitions });
     this.standing = new Standing({
       clock,
-      graceMs: withoutGatewayMs,
-      connected: () => links.gateways.length,
+      graceMs: outOfReachMs,
+      connected: () => ({ gateways: links.gateways.length, workers: this.workers.connectedCount }),
       onChange: (takesPart) => this.#setTakingPart(takesPart),
     });
     this.leases.setTakingPart(false);
@@ -174,7 +180,8 @@ export class ClusterScheduler implements SchedulerLinkListener {
 
   #setTakingPart(takesPart: boolean): void {
     const { logger, onStanding } = this.ports;
-    if (!takesPart) logger.error('no gateway can be reached: partitions and models are left to other schedulers');
+    if (!takesPart)
+      logger.error(`no ${this.standing.missing ?? 'gateway'} can be reached: partitions and models are left to other schedulers`);
     this.leases.setTakingPart(takesPart);
     this.placement.setTakingPart(takesPart);
     onStanding?.(takesPart);

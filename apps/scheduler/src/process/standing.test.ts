@@ -1,4 +1,4 @@
-// When a scheduler takes part: with a gateway at hand, and not for long without.
+// When a scheduler takes part: with gateways and workers at hand, and not for long without.
 import { expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
 import type { Member } from '@paceline/protocol';
@@ -7,13 +7,15 @@ import { Standing } from './standing.js';
 const GRACE_MS = 5000;
 const GATEWAY: Member = { role: 'gateway', id: 'aaaaaaaaaaaaaaaa', address: '127.0.0.1:1', draining: false };
 
-function standing(): { standing: Standing; clock: FakeClock; connect(count: number): void; changes: boolean[] } {
+const WORKER: Member = { ...GATEWAY, role: 'worker', id: 'bbbbbbbbbbbbbbbb' };
+
+function standing(): { standing: Standing; clock: FakeClock; connect(gateways: number, workers?: number): void; changes: boolean[] } {
   const clock = new FakeClock();
   const changes: boolean[] = [];
-  let connected = 0;
+  let connected = { gateways: 0, workers: 0 };
   const made = new Standing({ clock, graceMs: GRACE_MS, connected: () => connected, onChange: (takesPart) => changes.push(takesPart) });
-  const connect = (count: number): void => {
-    connected = count;
+  const connect = (gateways: number, workers = 0): void => {
+    connected = { gateways, workers };
     made.look();
   };
   return { standing: made, clock, connect, changes };
@@ -57,11 +59,30 @@ test('gateways that went, or come back in time, change nothing', () => {
   expect(clock.armedCount).toBe(0);
 });
 
+test('with workers that are there it begins and stays only while one is reached', () => {
+  const { standing: own, clock, connect, changes } = standing();
+  own.setMembers([GATEWAY, WORKER]);
+  connect(1);
+  expect([changes, own.missing]).toEqual([[], 'worker']);
+  connect(1, 1);
+  connect(1, 0);
+  clock.advance(GRACE_MS * 1000 - 1);
+  expect(changes).toEqual([true]);
+  clock.advance(1);
+  connect(2, 0);
+  expect(changes).toEqual([true, false]);
+  // Without any worker at all there is nothing to be reached.
+  own.setMembers([GATEWAY, { ...WORKER, draining: true }]);
+  expect([changes, own.missing]).toEqual([[true, false, true], undefined]);
+});
+
 test('closed, it waits for nothing', () => {
   const { standing: own, clock, connect } = standing();
   own.setMembers([GATEWAY]);
   connect(1);
   connect(0);
   own.close();
+  expect(clock.armedCount).toBe(0);
+  own.look();
   expect(clock.armedCount).toBe(0);
 });

@@ -93,7 +93,7 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
       placement: placementOptions(id, options),
       queueTimeoutUs: laneQueueTimeoutUs(options),
       // A gateway that died is out of the membership before.
-      withoutGatewayMs: 2 * cluster.leaseTtlMs + 4 * cluster.heartbeatMs,
+      outOfReachMs: 2 * cluster.leaseTtlMs + 4 * cluster.heartbeatMs,
     },
   );
   const families = schedulerFamilies(

@@ -75,6 +75,12 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
     for (const [worker, { remote, up }] of this.#workers) yield { worker, remote, up };
   }
 
+  get connectedCount(): number {
+    let count = 0;
+    for (const { up } of this.#workers.values()) if (up) count += 1;
+    return count;
+  }
+
   /** The connection to that worker, whether or not it is up. */
   dialled(worker: string): RemoteWorker | undefined {
     return this.#workers.get(worker)?.remote;

@@ -65,7 +65,7 @@ export class PlacementOwner {
   /** @param takesPart false = the lease is given up, and not tried for */
   setTakingPart(takesPart: boolean): void {
     this.#takesPart = takesPart;
-    if (!takesPart) void this.#giveUp('no gateway is reached');
+    if (!takesPart) void this.#giveUp('gateways or workers are out of reach');
     else if (this.#timer !== undefined && !this.#stepping) void this.#step();
   }
 
