@@ -87,7 +87,7 @@ export const repositoryFlags = {
     toggle,
     'true',
     'Let GPUs read the memory of each other',
-    withoutEffect('models run on the CPU only'),
+    withoutEffect('GPUs are used as ONNX Runtime uses them by itself'),
   ),
 };
 
