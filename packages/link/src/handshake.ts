@@ -28,6 +28,11 @@ export interface HandshakeOptions {
   /** undefined = none is configured; the other side must have none either. */
   readonly secret: Uint8Array | undefined;
   readonly self: LinkIdentity;
+  /**
+   * Of a dialer: who has to answer, and where it was dialled. Whoever else does is left before anything is proved, so that
+   * it never takes the connection for one that replaces another.
+   */
+  readonly expected?: Pick<LinkIdentity, 'role' | 'id'> & { readonly address: string };
 }
 
 /** No message of a handshake is larger, bytes. */
@@ -49,12 +54,18 @@ export class Handshake {
   #claimed: LinkIdentity | undefined;
   #mine: Uint8Array | undefined;
   #theirs: Uint8Array | undefined;
+  #somebodyElse = false;
 
   constructor(private readonly options: HandshakeOptions) {}
 
   /** Known once the other side has proved itself; a listener knows it when it returns its last message. */
   get peer(): LinkIdentity | undefined {
     return this.#peer;
+  }
+
+  /** Another process answered than the one that was expected. */
+  get somebodyElse(): boolean {
+    return this.#somebodyElse;
   }
 
   /** @returns the dialer's first message; undefined for a listener, which waits */
@@ -99,6 +110,10 @@ export class Handshake {
     if (typeof id !== 'string' || !ID.test(id)) throw new HandshakeError('the id is not 16 hex digits');
     if (typeof session !== 'string' || !ID.test(session)) throw new HandshakeError('the session is not 16 hex digits');
     if (typeof nonce !== 'string' || !NONCE.test(nonce)) throw new HandshakeError('the nonce is not 32 hex digits');
+    const { expected } = this.options;
+    this.#somebodyElse = expected !== undefined && (role !== expected.role || id !== expected.id);
+    if (expected && this.#somebodyElse)
+      throw new HandshakeError(`expected ${expected.role} ${expected.id} at ${expected.address}, found ${role} ${id}`);
     return { role: role as MemberRole, id, session };
   }
 

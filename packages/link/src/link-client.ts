@@ -9,12 +9,14 @@ import type { Timer } from '@paceline/clock';
 import { parseAddress, requireSecret } from './address.js';
 import { Connection, type ConnectionListener } from './connection.js';
 import { FrameError } from './frames.js';
-import { Handshake, HandshakeError, randomId, type LinkIdentity } from './handshake.js';
+import { Handshake, randomId, type LinkIdentity } from './handshake.js';
 import { PeerState, type LinkPeer, type PeerListener, type SendOptions } from './link-peer.js';
 import { OUTBOX_LIMIT_BYTES, RECONNECT_GRACE_MS, type LinkListener, type LinkOptions } from './options.js';
 
 const FIRST_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 1000;
+/** Somebody else answers: the process that was dialled has ended, and another has its port. */
+const TAKEN_PAUSE_MS = 10_000;
 /** A connection that is neither accepted nor refused, e.g. by a firewall. */
 const CONNECT_LIMIT_MS = 3000;
 
@@ -124,12 +126,14 @@ export class LinkClient implements PeerListener {
   }
 
   #greet(socket: Socket): void {
-    const { clock, protocol, secret, self } = this.options;
-    const handshake = new Handshake({ side: 'dialer', protocol, secret, self: { ...self, session: this.#session } });
+    const { clock, protocol, secret, self, address } = this.options;
+    const expected = { ...this.options.expected, address };
+    const handshake = new Handshake({ side: 'dialer', protocol, secret, self: { ...self, session: this.#session }, expected });
     const greeting: ConnectionListener = {
       onOpen: (identity) => this.#join(identity, connection),
       onClose: (reason) => {
         this.#connection = undefined;
+        if (handshake.somebodyElse) this.#pauseMs = TAKEN_PAUSE_MS;
         this.#again(reason);
       },
       onDrain: () => undefined,
@@ -144,12 +148,6 @@ export class LinkClient implements PeerListener {
   }
 
   #join(identity: LinkIdentity, connection: Connection): void {
-    const { expected } = this.options;
-    if (identity.role !== expected.role || identity.id !== expected.id) {
-      throw new HandshakeError(
-        `expected ${expected.role} ${expected.id} at ${this.options.address}, found ${identity.role} ${identity.id}`,
-      );
-    }
     const known = this.#peer.identity.session;
     if (known === '') {
       this.#peer.named(identity);

@@ -8,7 +8,7 @@ import { parseAddress } from './address.js';
 import { LinkClient } from './link-client.js';
 import { LinkServer } from './link-server.js';
 import { ReceiveBudget } from './receive-budget.js';
-import { GATEWAY, linkPair, Reports, SECRET, type LinkPair, type PairOptions } from './testing/link-pair.js';
+import { GATEWAY, linkPair, Reports, SECRET, WORKER, type LinkPair, type PairOptions } from './testing/link-pair.js';
 import { until } from './testing/until.js';
 
 jest.setTimeout(30_000);
@@ -96,6 +96,31 @@ describe('strangers', () => {
     client.close();
     expect(problems[0]).toContain('expected gateway eeeeeeeeeeeeeeee');
     expect(reports.ups).toEqual([]);
+  });
+
+  test('a process that still dials the one before at this port does not disturb its own link to this one', async () => {
+    pair = await linkPair();
+    await until('the link is up', () => pair.atServer.ups.length === 1 && pair.atClient.ups.length === 1);
+    const problems: string[] = [];
+    const reports = new Reports();
+    const stale = new LinkClient(
+      {
+        clock: systemClock,
+        protocol: 'test/1',
+        self: WORKER,
+        secret: SECRET,
+        budget: new ReceiveBudget(1),
+        address: pair.proxy.address,
+        expected: { role: 'gateway', id: 'eeeeeeeeeeeeeeee' },
+        onProblem: (problem) => void problems.push(problem),
+      },
+      reports,
+    );
+    await until('it has found out', () => problems.length > 0 && pair.atServer.problems.length > 0);
+    pair.client.send(1, [Buffer.from('still there')], 11);
+    await until('the link carries on', () => pair.atServer.messages.length === 1);
+    stale.close();
+    expect([pair.atServer.ups.length, pair.atServer.downs, pair.atClient.downs, reports.ups]).toEqual([1, [], [], []]);
   });
 
   test('without a secret only loopback is allowed', async () => {

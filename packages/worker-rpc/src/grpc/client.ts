@@ -4,7 +4,6 @@
  */
 import { Client, credentials, type ChannelCredentials } from '@grpc/grpc-js';
 import type { Clock, Timer } from '@paceline/clock';
-import type { LinkIdentity } from '@paceline/link';
 import { ServingError } from '@paceline/protocol';
 import { readServingError, type WireReader, type WireWriter } from '@paceline/protocol/wire';
 import type { Claimed, ConnectWorker, FencedBatch, RemoteWorker, RemoteWorkerListener } from '../cluster-worker.js';
@@ -117,20 +116,15 @@ class GrpcRemoteWorker implements RemoteWorker {
     const stream = new PeerStream(
       clientStream(call, () => client.close()),
       'dialer',
-      identity,
+      { ...identity, expected: { role: 'worker', id: this.worker, address: this.address } },
       {
-        onPeer: (peer) => this.#onPeer(peer),
+        onPeer: () => undefined,
         onWord: (kind, reader) => this.#onWord(kind, reader),
         onEnd: (reason) => this.#onEnd(reason),
       },
       clock,
     );
     this.#stream = stream;
-  }
-
-  #onPeer(peer: LinkIdentity): string | undefined {
-    const expected = peer.role === 'worker' && peer.id === this.worker;
-    return expected ? undefined : `expected worker ${this.worker} at ${this.address}, found ${peer.role} ${peer.id}`;
   }
 
   #onEnd(reason: string): void {

@@ -19,7 +19,7 @@ export interface RawStream extends RawSink {
 }
 
 /** Who this end is, and how it proves it. */
-export type PeerIdentity = Pick<HandshakeOptions, 'secret' | 'self'>;
+export type PeerIdentity = Pick<HandshakeOptions, 'secret' | 'self' | 'expected'>;
 
 export interface PeerEvents {
   /** The other end has proved itself. @returns why it is refused nevertheless; undefined = welcome */
