@@ -7,7 +7,7 @@ import type { PartitionKeys, RedisConnection } from '@paceline/redis';
 import { idAfter } from './stream-id.js';
 import { ADVANCE } from './stream-scripts.js';
 
-const INTERVAL_US = 10_000;
+const INTERVAL_US = 50_000;
 
 export interface CursorKeeperPorts {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 /**
- * Writes the requests of one partition into its stream: one entry for what came in a turn of the event loop. Nothing is
- * lost while Redis is away or full: what could not be written waits and is tried again, later after each failure.
+ * Writes the requests of one partition into its stream: one entry for what came in a turn of the event loop, or, while
+ * an entry is under way, for what came until it arrived. Nothing is lost while Redis is away or full: what could not be written waits and is tried again, later after each failure.
  * Invariant: a request is in `waiting`, in an entry under way, or with Redis. One whose entry failed may have arrived all
  * the same; the lanes drop what they have seen.
  */
@@ -19,12 +19,14 @@ export const ENTRY_FIELD = 'e';
 const MAX_STREAM_ENTRIES = 16_384;
 /** Entries under way at a time; beyond it a slow Redis gets fewer and fuller ones. */
 const MAX_UNDER_WAY = 32;
+/** Fewer requests than these wait for the entries that are under way: an entry costs everybody who handles it, however small. */
+const WORTH_AN_ENTRY = 32;
 const FIRST_RETRY_US = 10_000;
 const LAST_RETRY_US = 500_000;
 
 export interface PartitionWriterPorts {
   readonly clock: Clock;
-  readonly redis: RedisConnection;
+  readonly redis: Pick<RedisConnection, 'command'>;
   readonly onWritten: (requests: readonly Unanswered[]) => void;
   /** An entry failed; its requests wait again. */
   readonly onFailed: (error: ServingError, requests: readonly Unanswered[]) => void;
@@ -77,7 +79,8 @@ export class PartitionWriter {
 
   /** After a failure one entry shows whether Redis works again. */
   get #mayWrite(): boolean {
-    return this.#underWay < (this.#retryUs > 0 ? 1 : MAX_UNDER_WAY);
+    if (this.#underWay === 0) return true;
+    return this.#retryUs === 0 && this.#underWay < MAX_UNDER_WAY && this.#waiting.size >= WORTH_AN_ENTRY;
   }
 
   #arm(): void {
@@ -116,7 +119,7 @@ export class PartitionWriter {
       this.#doubtful = false;
       this.ports.onDoubt();
     }
-    if (this.#waiting.size > 0 && !this.#armed) this.#arm();
+    if (this.#waiting.size > 0 && !this.#armed && this.#mayWrite) this.#arm();
   }
 
   #onFailed(requests: readonly Unanswered[], thrown: unknown): void {
