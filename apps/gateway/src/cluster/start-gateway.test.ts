@@ -87,6 +87,22 @@ describe('a gateway process', () => {
     expect([answered.status, ...statuses]).toEqual([200, 200, 200]);
   });
 
+  test('serves through a scheduler that lives but has lost its link: requests and answers go other ways', async () => {
+    worker = await WorkerDouble.start(clusterOptions(redis.url));
+    scheduler = await startScheduler();
+    await until(() => gateway.ready);
+    await scheduler.links.close();
+    const metrics = async (): Promise<string> => (await fetch(`http://${gateway.addresses.metrics}/metrics`)).text();
+    let text = await metrics();
+    for (let i = 0; i < 500 && !text.includes('paceline_owned_partitions 0'); i++) text = await metrics();
+    expect(text).toContain('paceline_links{role="scheduler"} 0');
+    expect(text).toContain('paceline_owned_partitions 0');
+    const reply = infer();
+    const [envelope] = await scheduler.handedOver(2, 1);
+    worker.links.send(envelope!.ref, okFrame(echo(envelope!)));
+    expect((await reply).status).toBe(200);
+  });
+
   test('hands model control to the placement owner and shows its routing', async () => {
     scheduler = await startScheduler();
     await until(() => gateway.ready);
