@@ -7,8 +7,8 @@ const UNAVAILABLE = { kind: 'refused', code: 'UNAVAILABLE', text: 'gone' } as co
 describe('the books', () => {
   it('count a right answer, and nothing else as one', () => {
     const books = new Books(1000);
-    books.end(books.begin(0, 'm', 'a'), { kind: 'right' });
-    books.end(books.begin(0, 'm', 'b'), { kind: 'wrong', text: 'expected 1, found 2' });
+    books.end(books.begin(0, 'm', 'a', 'json'), { kind: 'right' });
+    books.end(books.begin(0, 'm', 'b', 'json'), { kind: 'wrong', text: 'expected 1, found 2' });
     expect(books.right).toBe(1);
     expect(books.breaches).toEqual([expect.stringContaining('expected 1, found 2')]);
     expect(books.open).toBe(0);
@@ -16,51 +16,52 @@ describe('the books', () => {
 
   it('refuse a second end', () => {
     const books = new Books(1000);
-    const request = books.begin(0, 'm', 'a');
+    const request = books.begin(0, 'm', 'a', 'json');
     books.end(request, { kind: 'right' });
     expect(() => books.end(request, { kind: 'right' })).toThrow('ended twice');
   });
 
   it('call every failure a breach while nothing is broken', () => {
     const books = new Books(1000);
-    for (const outcome of [UNAVAILABLE, { kind: 'cut' }, { kind: 'unreached' }] as const) books.end(books.begin(0, 'm', 'a'), outcome);
+    for (const outcome of [UNAVAILABLE, { kind: 'cut' }, { kind: 'unreached' }] as const)
+      books.end(books.begin(0, 'm', 'a', 'json'), outcome);
     expect(books.breaches).toHaveLength(3);
   });
 
   it('excuse what an excuse allows, of its gateway, of requests that were under way meanwhile', () => {
     const books = new Books(1000);
-    const early = books.begin(1, 'm', 'a');
+    const early = books.begin(1, 'm', 'a', 'json');
     const excuse = books.excuse('broken', ['refused'], 1);
-    const other = books.begin(0, 'm', 'b');
-    const cut = books.begin(1, 'm', 'c');
-    const allowed = books.begin(1, 'm', 'd');
+    const other = books.begin(0, 'm', 'b', 'json');
+    const cut = books.begin(1, 'm', 'c', 'json');
+    const allowed = books.begin(1, 'm', 'd', 'json');
     books.end(early, UNAVAILABLE);
     books.end(other, UNAVAILABLE);
     books.end(cut, { kind: 'cut' });
     books.over(excuse);
     books.end(allowed, UNAVAILABLE);
-    const late = books.begin(1, 'm', 'e');
+    const late = books.begin(1, 'm', 'e', 'json');
     // The clock must have moved on for a request to be later than the end of an excuse.
     excuse.untilMs = late.sentAtMs - 0.001;
     books.end(late, UNAVAILABLE);
-    expect(books.breaches.map((text) => text.split(' ')[1])).toEqual(['b', 'c', 'e']);
+    expect(books.breaches.map((text) => text.split(' ')[2])).toEqual(['b', 'c', 'e']);
     expect([...books.excused.values()]).toEqual([2]);
   });
 
   it('excuse no error that is not about being available', () => {
     const books = new Books(1000);
     books.excuse('broken', ['refused']);
-    books.end(books.begin(0, 'm', 'a'), { kind: 'refused', code: 'HTTP 404', text: 'unknown model' });
+    books.end(books.begin(0, 'm', 'a', 'json'), { kind: 'refused', code: 'HTTP 404', text: 'unknown model' });
     expect(books.breaches).toEqual([expect.stringContaining('HTTP 404: unknown model (broken)')]);
   });
 
   it('call a right answer that is late a breach, unless its gateway was not let run', () => {
     const books = new Books(-1001);
-    books.end(books.begin(0, 'm', 'a'), { kind: 'right' });
+    books.end(books.begin(0, 'm', 'a', 'json'), { kind: 'right' });
     expect(books.breaches).toEqual([expect.stringContaining('later than')]);
-    const request = books.begin(1, 'm', 'b');
+    const request = books.begin(1, 'm', 'b', 'json');
     books.standstill(1);
     expect(books.limitMs(request, request.sentAtMs + 5000)).toBeCloseTo(-1 + 5000, 0);
-    expect(books.limitMs(books.begin(0, 'm', 'c'), performance.now() + 5000)).toBe(-1);
+    expect(books.limitMs(books.begin(0, 'm', 'c', 'json'), performance.now() + 5000)).toBe(-1);
   });
 });

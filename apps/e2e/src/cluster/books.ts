@@ -24,6 +24,8 @@ export interface OpenRequest {
   readonly gateway: number;
   readonly model: string;
   readonly id: string;
+  /** Which kind of client sent it. */
+  readonly by: string;
   readonly sentAtMs: number;
 }
 
@@ -55,8 +57,8 @@ export class Books {
     return this.#open.size;
   }
 
-  begin(gateway: number, model: string, id: string): OpenRequest {
-    const request = { gateway, model, id, sentAtMs: performance.now() };
+  begin(gateway: number, model: string, id: string, by: string): OpenRequest {
+    const request = { gateway, model, id, by, sentAtMs: performance.now() };
     this.#open.add(request);
     return request;
   }
@@ -134,9 +136,10 @@ export class Books {
     this.excused.set(key, (this.excused.get(key) ?? 0) + 1);
   }
 
-  #breach({ gateway, model, id, sentAtMs }: OpenRequest, text: string): void {
+  #breach({ gateway, model, id, by, sentAtMs }: OpenRequest, text: string): void {
     if (this.breaches.length >= MOST_BREACHES) return;
     const agoMs = (performance.now() - sentAtMs).toFixed(0);
-    this.breaches.push(`${model} ${id} to gateway-${gateway + 1}, sent ${agoMs} ms before: ${text}`);
+    const when = new Date().toISOString();
+    this.breaches.push(`${when} ${model} ${id} by ${by} to gateway-${gateway + 1}, sent ${agoMs} ms before: ${text}`);
   }
 }

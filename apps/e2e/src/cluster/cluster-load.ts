@@ -28,6 +28,7 @@ const LOOK_EVERY_MS = 500;
 const MOST_QUESTIONS = 4_000_000;
 
 interface Lane {
+  readonly kind: ClientKind;
   readonly client: Client;
   readonly gateway: number;
   readonly model: string;
@@ -53,7 +54,7 @@ export class ClusterLoad {
     this.#draw = new Draw(seed, 7);
     gateways.forEach((ports, gateway) => {
       for (let copy = 0; copy < copies; copy++)
-        for (const [kind, model] of CLIENTS) this.#lanes.push({ client: makeClient(kind, ports), gateway, model });
+        for (const [kind, model] of CLIENTS) this.#lanes.push({ kind, client: makeClient(kind, ports), gateway, model });
     });
   }
 
@@ -73,10 +74,10 @@ export class ClusterLoad {
     for (const { client } of this.#lanes) client.reset();
   }
 
-  async #keepAsking({ client, gateway, model }: Lane): Promise<void> {
+  async #keepAsking({ kind, client, gateway, model }: Lane): Promise<void> {
     while (!this.#pausing && this.#next < MOST_QUESTIONS) {
       const asked = question(model, this.#next++);
-      const open = this.books.begin(gateway, model, asked.id);
+      const open = this.books.begin(gateway, model, asked.id, kind);
       const patience = new AbortController();
       const outcome = await Promise.race([client.send(asked), this.#silence(open, patience.signal)]);
       patience.abort();

@@ -31,6 +31,7 @@ export class Connection {
   #state: 'open' | 'handing-over' | 'ending' | 'gone' = 'open';
   #paused = false;
   #parsing = false;
+  #heard = false;
   /** Known where requests are logged. */
   readonly #peer: string | undefined;
 
@@ -69,6 +70,11 @@ export class Connection {
     return this.#replies.size > 0 || this.socket.writableLength > 0;
   }
 
+  /** Nothing has come on it yet: the first request may be on its way. */
+  get isNew(): boolean {
+    return !this.#heard;
+  }
+
   /** The data plane closes: ends now if nothing is under way, else with the last reply. */
   shutDown(): void {
     if (this.#isIdle()) {
@@ -83,6 +89,7 @@ export class Connection {
   }
 
   readonly #onData = (chunk: Buffer): void => {
+    this.#heard = true;
     this.#times.moved();
     if (this.#state === 'handing-over') {
       this.#rest = Buffer.concat([this.#rest, chunk]);

@@ -81,6 +81,29 @@ describe('a data plane that drains', () => {
     expect(await closing).toBe(0);
   });
 
+  test('a connection that was made just before the end still gets an answer to its first request', async () => {
+    await plane.start();
+    const used = await plane.connect();
+    used.send(infer(1));
+    expect(await idOf(used)).toBe('1');
+    const client = await plane.connect();
+    drain();
+    const closing = plane.server.plane.close(60_000);
+    // By then connections at rest have been ended.
+    await used.closed();
+    client.send(infer(2));
+    expect(await next(client)).toEqual([503, 'close']);
+    expect(await closing).toBe(0);
+  });
+
+  test('does not wait for ever for the first request of a connection', async () => {
+    await plane.start();
+    const client = await plane.connect();
+    await until(() => plane.server.plane.connectionCount === 1);
+    expect(await plane.server.plane.close(60_000)).toBe(0);
+    expect(await client.closed()).toBe('');
+  });
+
   test('counts what it cuts when the time is over', async () => {
     await plane.start({ auto: false });
     const busy = await plane.connect();

@@ -23,6 +23,7 @@ import { DEFAULT_DATA_PLANE_LIMITS, type DataPlaneLimits } from './data-plane-li
 import { FallbackDrain } from './fallback-drain.js';
 import { InferRoute, type JsonOffload } from './infer-route.js';
 import { createListener } from './listener.js';
+import { afterReading } from './reply-stream.js';
 import type { InferHead } from './request-head.js';
 
 export interface HttpDataPlaneOptions {
@@ -70,6 +71,8 @@ export interface HttpDataPlane {
 }
 
 const TICK_US = 1_000_000;
+/** How long a connection that has just been made has for its first request when everything closes. */
+const NEWCOMERS_MS = 250;
 const NO_NAMES: ReadonlySet<string> = new Set();
 
 class SocketDataPlane implements HttpDataPlane, ConnectionHost {
@@ -144,13 +147,18 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   async close(graceMs = 5000): Promise<number> {
     this.beginDrain();
     this.#ending = true;
+    // The system has taken connections that this process has not seen yet; closing the port would cut them off.
+    await new Promise<void>((resolve) => afterReading(resolve));
     const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
     const emptied = new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
     });
     if (this.#sockets.size === 0) this.#onEmpty?.();
-    for (const connection of this.#connections) connection.shutDown();
+    for (const connection of this.#connections) if (!connection.isNew) connection.shutDown();
     this.#fallback.closeIdleConnections();
+    const newcomers = this.#clock.setTimer(Math.min(NEWCOMERS_MS, graceMs) * 1000, () => {
+      for (const connection of this.#connections) connection.shutDown();
+    });
     let dropped = 0;
     const cut = this.#clock.setTimer(graceMs * 1000, () => {
       // Idle connections have been ended: what node:http still has is busy.
@@ -161,6 +169,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     await stopped;
     await emptied;
     cut.cancel();
+    newcomers.cancel();
     this.#timer?.cancel();
     this.#timer = undefined;
     return dropped;
