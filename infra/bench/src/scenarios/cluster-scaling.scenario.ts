@@ -12,6 +12,8 @@ const WORKERS = [1, 2, 4, 8, 16];
 /** What one worker can have with it, running and staged, and as much again that waits. */
 const CLIENTS_PER_WORKER = 4 * ACCELERATOR.maxBatchSize;
 const READY_WITHIN_MS = 60_000;
+/** Twenty batches a second are few: a worker needs longer than others until it has compiled what it runs. */
+const WARM_UP_FACTOR = 4;
 
 /** Rows a second of one accelerator that always has a full batch. */
 function capacityPerS(): number {
@@ -31,8 +33,9 @@ async function measure(rig: Rig, repository: string, workers: number): Promise<L
     );
     const samples: LoadSample[] = [];
     for (let round = 0; round < rounds; round++) {
-      const plan = { kind: 'http-closed', form: 'binary', model: ACCELERATOR.name, port: cluster.httpPort, warmupMs, measureMs } as const;
-      const subject = { series, target: cluster, plan: { ...plan, connections: CLIENTS_PER_WORKER * workers } };
+      const plan = { kind: 'http-closed', form: 'binary', model: ACCELERATOR.name, port: cluster.httpPort, measureMs } as const;
+      const warmUp = round === 0 ? WARM_UP_FACTOR * warmupMs : warmupMs;
+      const subject = { series, target: cluster, plan: { ...plan, warmupMs: warmUp, connections: CLIENTS_PER_WORKER * workers } };
       const sample = await sampleLoad(rig.generator, subject, round, serverCore);
       rig.say(`  round ${round + 1}: ${series} ${sample.ratePerS.toFixed(0)}/s`);
       samples.push(sample);
