@@ -134,7 +134,8 @@ describe('metrics', () => {
     statistics.unknownModel.recordRefusal('unknown_model');
     statistics.instanceMemory = () => [
       { model: 'm', version: '1', instance: 'm_0_0', residentBytes: 4096 },
-      { model: 'gone', version: '1', instance: 'gone_0_0', residentBytes: 4096 },
+      // Of a model whose requests are counted elsewhere, as in a worker of a cluster.
+      { model: 'elsewhere', version: '1', instance: 'elsewhere_0_0', residentBytes: 8192 },
     ];
     const { series } = parse(await metrics.render());
     const found = Object.fromEntries([...series].filter(([name, value]) => name.startsWith('paceline_') && value > 0));
@@ -149,6 +150,7 @@ describe('metrics', () => {
       'paceline_refused_requests_total{model="",version="",reason="unknown_model"}': 1,
       'paceline_instance_restarts_total{model="m",version="1",reason="hung"}': 1,
       'paceline_instance_memory_bytes{model="m",version="1",instance="m_0_0"}': 4096,
+      'paceline_instance_memory_bytes{model="elsewhere",version="1",instance="elsewhere_0_0"}': 8192,
     });
   });
 

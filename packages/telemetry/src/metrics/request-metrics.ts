@@ -75,8 +75,9 @@ export function registerRequestMetrics(registry: Registry, models: LabelledModel
     *read(): Iterable<Series> {
       const labelsOf = new Map(Array.from(models, ([s, labels]) => [`${s.model}\u0000${s.version}`, labels]));
       for (const { model, version, instance, residentBytes } of statistics.instanceMemory()) {
-        const labels = labelsOf.get(`${model}\u0000${version}`);
-        if (labels) yield { labels: { ...labels, instance }, value: residentBytes };
+        // A worker that is a process of its own counts no requests, and knows its models by their instances.
+        const labels = labelsOf.get(`${model}\u0000${version}`) ?? { model, version };
+        yield { labels: { ...labels, instance }, value: residentBytes };
       }
     },
   });
