@@ -6,7 +6,7 @@ import type { Envelope, RequestRef } from '@paceline/protocol';
 import type { Handle } from '@paceline/core';
 import type { ModelStatistics } from '@paceline/telemetry';
 import { ItemIndex } from './item-index.js';
-import { isPending, type ItemState, type LaneItem } from './lane-item.js';
+import { isOverdue, isPending, type ItemState, type LaneItem } from './lane-item.js';
 
 export class LaneItems {
   readonly #index = new ItemIndex();
@@ -58,6 +58,25 @@ export class LaneItems {
     if (item.state === 'queued') this.#queued[item.handle] = undefined;
     this.setState(item, 'done');
     this.release(item);
+  }
+
+  /**
+   * Takes out of `items`, which are about to be executed, those that nobody waits for any more.
+   * @param onDropped told of each
+   * @returns their rows
+   */
+  dropOverdue(items: LaneItem[], nowUs: number, onDropped: (item: LaneItem) => void): number {
+    if (!items.some((item) => isOverdue(item, nowUs))) return 0;
+    let rows = 0;
+    for (const item of items.splice(0)) {
+      if (!isOverdue(item, nowUs)) items.push(item);
+      else {
+        rows += item.envelope.rows;
+        this.finish(item);
+        onDropped(item);
+      }
+    }
+    return rows;
   }
 
   setState(item: LaneItem, state: ItemState): void {

@@ -72,6 +72,37 @@ describe('batches that end badly', () => {
     expect(pending()).toBe(0);
   });
 
+  test('what its gateway has given up meanwhile does not run in quarantine, and holds nobody up there', () => {
+    const sendFor = (...times: (number | undefined)[]): void => {
+      times.forEach((remainingUs, number) => intake.onEnvelope(envelope(number, remainingUs === undefined ? {} : { remainingUs })));
+      clock.advance(0);
+    };
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    sendFor(undefined, 1000, 1000, undefined);
+    lose(0);
+    lose(1);
+    clock.advance(1000);
+    worker.complete(2, 'ok');
+    clock.advance(0);
+    expect(worker.numbers()).toEqual([[0, 1, 2, 3], [0, 1, 2, 3], [0], [3]]);
+    worker.complete(3, 'ok');
+    expect([replies.frames.size, pending()]).toEqual([0, 0]);
+  });
+
+  test('what its gateway has given up does not run alone either', () => {
+    lanes.open(laneSpec({ maxBatchSize: 8 }));
+    intake.onEnvelope(envelope(0));
+    intake.onEnvelope(envelope(1, { remainingUs: 1000 }));
+    clock.advance(0);
+    worker.complete(0, 'failed');
+    clock.advance(0);
+    clock.advance(1000);
+    worker.complete(1, 'ok');
+    clock.advance(0);
+    expect(worker.numbers()).toEqual([[0, 1], [0]]);
+    expect([replies.frames.size, pending()]).toEqual([0, 0]);
+  });
+
   test('a request that is by itself when its instance dies a second time is not started again', () => {
     lanes.open(laneSpec({ maxBatchSize: 8 }));
     send(0);

@@ -250,10 +250,9 @@ export class ModelLane {
       }
       if (decision.kind === 'dispatch') {
         const items = decision.handles.map((handle) => this.#items.take(handle));
-        const rows = decision.rows - this.#dropOverdue(items, decision.staged, nowUs);
-        if (items.length === 0) continue;
-        const instance = this.#instances.pick(decision.staged) as LaneInstance;
-        this.#send(items, rows, decision.reason, instance, nowUs);
+        const { rows, reason, staged } = decision;
+        const overdueRows = this.#items.dropOverdue(items, nowUs, (item) => staged && this.#batcher.started(item.envelope.priority));
+        if (items.length > 0) this.#send(items, rows - overdueRows, reason, this.#instances.pick(staged) as LaneInstance, nowUs);
       }
     } while (decision.kind === 'dispatch');
     this.#instances.setWaiting(decision.why === 'busy');
@@ -272,24 +271,11 @@ export class ModelLane {
   /** One at a time: the next suspect must not be taken for the one that killed. */
   #sendQuarantined(nowUs: number): void {
     if (this.#quarantine.batches > 0) return;
-    let item = this.#isolated.next('quarantined');
-    for (; item && isOverdue(item, nowUs); item = this.#isolated.next('quarantined')) this.#items.finish(item);
-    if (item) this.#send([item], item.envelope.rows, 'isolated', this.#quarantine, nowUs);
-  }
-
-  /** Takes out of `items`, which are about to be sent, those that nobody waits for. @returns their rows */
-  #dropOverdue(items: LaneItem[], staged: boolean, nowUs: number): number {
-    if (!items.some((item) => isOverdue(item, nowUs))) return 0;
-    let rows = 0;
-    for (const item of items.splice(0)) {
-      if (!isOverdue(item, nowUs)) items.push(item);
-      else {
-        rows += item.envelope.rows;
-        if (staged) this.#batcher.started(item.envelope.priority);
-        this.#items.finish(item);
-      }
-    }
-    return rows;
+    const item = this.#isolated.next('quarantined');
+    if (item && isOverdue(item, nowUs)) {
+      this.#items.finish(item);
+      this.#sendQuarantined(nowUs);
+    } else if (item) this.#send([item], item.envelope.rows, 'isolated', this.#quarantine, nowUs);
   }
 
   #send(items: LaneItem[], rows: number, reason: ReleaseReason, instance: LaneInstance, nowUs: number): void {
