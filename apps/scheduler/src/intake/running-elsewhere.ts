@@ -10,6 +10,7 @@ import type { RunningRequest } from '@paceline/worker-rpc';
 interface Running {
   readonly worker: string;
   readonly attempt: number;
+  readonly notedUs: number;
   envelope: Envelope | undefined;
   keptUs: number;
 }
@@ -26,7 +27,7 @@ export class RunningElsewhere {
       if (!running) this.#byGateway.set(gateway, (running = new Map<number, Running>()));
       const known = running.get(number);
       if (known && known.attempt > attempt) continue;
-      running.set(number, { worker, attempt, envelope: undefined, keptUs: 0 });
+      running.set(number, { worker, attempt, notedUs: this.clock.nowUs(), envelope: undefined, keptUs: 0 });
     }
   }
 
@@ -67,7 +68,16 @@ export class RunningElsewhere {
     return lost;
   }
 
-  /** They have ended by now, one way or the other. */
+  /** Those noted so long ago have ended by now, one way or the other. @returns whether others are left */
+  forget(ageUs: number): boolean {
+    const untilUs = this.clock.nowUs() - ageUs;
+    for (const [gateway, requests] of this.#byGateway) {
+      for (const [number, { notedUs }] of requests) if (notedUs <= untilUs) requests.delete(number);
+      if (requests.size === 0) this.#byGateway.delete(gateway);
+    }
+    return this.#byGateway.size > 0;
+  }
+
   clear(): void {
     this.#byGateway.clear();
   }

@@ -43,10 +43,10 @@ export class Claims {
 
   /** Resolves when the worker has answered or is gone. Never rejects. */
   async ask(remote: RemoteWorker): Promise<void> {
-    const { partition, epoch, intake } = this.held;
+    const { partition, epoch } = this.held;
     try {
       const claimed = await remote.claim(partition, epoch);
-      if (claimed.ok) intake.onRunning(remote.worker, claimed.running);
+      if (claimed.ok) this.held.onRunning(remote.worker, claimed.running);
       else {
         const keeper = this.ports.keeper();
         keeper.noteEpoch(partition, claimed.highest.number);

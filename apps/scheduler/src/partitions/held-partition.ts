@@ -7,7 +7,7 @@ import type { Clock, Timer } from '@paceline/clock';
 import type { Envelope, Epoch, LanePressure, RequestRef } from '@paceline/protocol';
 import type { ReplyChannel } from '@paceline/streams';
 import type { StatisticsRegistry, Tracing } from '@paceline/telemetry';
-import type { BatchCompletion } from '@paceline/worker-rpc';
+import type { BatchCompletion, RunningRequest } from '@paceline/worker-rpc';
 import { Lanes } from '../batching/lanes.js';
 import type { BatchIds } from '../dispatch/dispatcher.js';
 import { LaneIntake, type ClusterIntake } from '../intake/lane-intake.js';
@@ -43,7 +43,8 @@ export class HeldPartition implements FlightSender {
   readonly #unopened: UnopenedLanes;
   readonly #running: RunningElsewhere;
   readonly #loads: LaneLoads;
-  readonly #runningEnded: Timer;
+  /** Armed while anything is known of what workers have. */
+  #runningEnds: Timer | undefined;
   #abandoned = false;
 
   constructor(
@@ -68,7 +69,6 @@ export class HeldPartition implements FlightSender {
     };
     this.intake = new LaneIntake(this.#lanes, replies, cluster);
     this.#loads = new LaneLoads({ clock, lanes: this.#lanes, workers, isHome: ports.isHome, onOpen: (load) => this.#flush(load) });
-    this.#runningEnded = clock.setTimer(queueTimeoutUs, () => this.#running.clear());
     for (const load of workers.loads.all()) this.#loads.sync(load, false);
   }
 
@@ -84,6 +84,13 @@ export class HeldPartition implements FlightSender {
 
   onCancel(ref: RequestRef, model: string, version: string): void {
     if (!this.#unopened.cancel(ref, model, version)) this.intake.onCancel(ref, model, version);
+  }
+
+  /** See {@link LaneIntake.onRunning}. */
+  onRunning(worker: string, requests: readonly RunningRequest[]): void {
+    if (this.#abandoned || requests.length === 0) return;
+    this.intake.onRunning(worker, requests);
+    this.#awaitRunning();
   }
 
   /** What an earlier owner had there is lost with it. */
@@ -107,12 +114,20 @@ export class HeldPartition implements FlightSender {
   /** The lease is over: what waits is dropped, nothing is sent any more. */
   abandon(): void {
     this.#abandoned = true;
-    this.#runningEnded.cancel();
+    this.#runningEnds?.cancel();
     this.#running.clear();
     this.#loads.stop();
     this.#unopened.abandon();
     this.#lanes.abandon();
     this.ports.workers.flights.dropHomeless(this);
+  }
+
+  #awaitRunning(): void {
+    const { clock, queueTimeoutUs } = this.ports;
+    this.#runningEnds ??= clock.setTimer(queueTimeoutUs, () => {
+      this.#runningEnds = undefined;
+      if (this.#running.forget(queueTimeoutUs)) this.#awaitRunning();
+    });
   }
 
   #wait(envelope: Envelope): void {

@@ -57,6 +57,25 @@ describe('after a takeover', () => {
     expect(numbersOf(free)).toEqual([[7]]);
   });
 
+  test('what a worker had long ago has ended: it is held up no longer, what is newer still is', async () => {
+    const [second, free] = await takenOver();
+    const wait = async (seconds: number): Promise<void> => {
+      for (let step = 0; step < 10 * seconds; step++) await pass(100_000);
+    };
+    await wait(50);
+    network.cut('w1', 's2');
+    await settle();
+    network.up('w1', worker);
+    await settle();
+    await wait(20);
+    await second.send([7], 2);
+    expect(numbersOf(free)).toEqual([]);
+    worker.end();
+    await wait(60);
+    await second.send([7], 2);
+    expect([...numbersOf(worker), ...numbersOf(free)]).toEqual([[7], [7]]);
+  });
+
   test('what was kept and is over by then runs no more', async () => {
     const [second, free] = await takenOver();
     await second.send([7], 2, { remainingUs: 1_000_000 });
