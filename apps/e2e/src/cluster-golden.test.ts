@@ -72,8 +72,8 @@ describe('the example models', () => {
     async () => {
       embedded = await startServer([`--model-repository=${EXAMPLES}`]);
       cluster = await startCluster([`--model-repository=${EXAMPLES}`, '--gateways=2', '--schedulers=2', '--workers=2']);
-      const seed = Number(process.env['CLUSTER_SEED'] ?? randomInt(2 ** 31));
-      console.log(`CLUSTER_SEED=${seed}`);
+      const seed = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
+      console.log(`CHAOS_SEED=${seed}`);
       const draw = new Draw(seed);
       const names = (await indexOf(embedded.http)).map(({ name }) => name);
       expect(names).toEqual(Object.keys(INPUTS));
