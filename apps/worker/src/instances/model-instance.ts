@@ -1,32 +1,20 @@
 /**
- * One model instance: the batches it has (at most two: one running, one staged), the host it lives in, and its return
- * after that host died. Every batch that was accepted ends in exactly one completion.
+ * One model instance: the host it lives in, its return after that host died, and its moves to other hosts. What it does
+ * with batches is in instance-batches.ts.
  */
 import type { Timer } from '@paceline/clock';
 import { CPU_DEVICE } from '@paceline/core';
-import { ServingError } from '@paceline/protocol';
 import type { Batch } from '@paceline/worker-rpc';
-import { FRAME } from '../host-protocol/frames.js';
 import type { Berth, Tenant } from '../hosts/host-fleet.js';
 import type { PlacementRequest } from '../hosts/placement.js';
 import type { HostEnd } from '../hosts/host-process.js';
-import { POOL_COPY_BYTES } from '../hosts/shared-file.js';
-import { batchSpans, runOf } from '../infer/batch-spans.js';
-import { executeFrame, gather, writeLargeInputs, type GatheredBatch } from '../infer/gather.js';
-import { asServingError, unanswered } from '../infer/completion.js';
-import { deliver, type ComputeStages, type Delivery } from '../infer/deliver.js';
-import { readLargeOutputs, readOutputs, type BatchOutputs } from '../infer/scatter.js';
 import { Backoff } from '../supervision/backoff.js';
 import type { RestartReason } from '../supervision/observer.js';
-import { beginLimitUs, type InstanceContext } from './instance-context.js';
-import { failure, loadInto } from './load-into.js';
+import { InstanceBatches } from './instance-batches.js';
+import type { InstanceContext } from './instance-context.js';
+import { loadInto } from './load-into.js';
 import type { LoadedModel } from './loaded-model.js';
 import { warmUp } from './warm-up.js';
-
-const MOST_BATCHES = 2;
-
-/** When a batch was given to the instance, when the host was free for it, and when its answer came. */
-type Took = Pick<Delivery, 'beganUs' | 'arrivedUs'> & { readonly givenUs: number };
 
 export class ModelInstance implements Tenant {
   readonly modelKey: string;
@@ -35,11 +23,8 @@ export class ModelInstance implements Tenant {
   #ready = false;
   #stopped = false;
   #moving = false;
-  #batches = 0;
+  readonly #batches: InstanceBatches;
   #restart: Timer | undefined;
-  /** When the last batch ended, to know from when on the next one had the host to itself. */
-  #freeSinceUs = 0;
-  #idleWaiters: (() => void)[] = [];
   #warmupUs = 0;
 
   constructor(
@@ -53,6 +38,7 @@ export class ModelInstance implements Tenant {
     private readonly sociable = true,
   ) {
     this.modelKey = model.key;
+    this.#batches = new InstanceBatches(id, name, model, context, () => this.moveAway('slow', 'its runs are long, and it shared a host'));
   }
 
   get ready(): boolean {
@@ -93,7 +79,7 @@ export class ModelInstance implements Tenant {
 
   /** Resolves when no batch is with it. */
   idle(): Promise<void> {
-    return this.#batches === 0 ? Promise.resolve() : new Promise((resolve) => this.#idleWaiters.push(resolve));
+    return this.#batches.idle();
   }
 
   placementRequest(): PlacementRequest {
@@ -102,48 +88,8 @@ export class ModelInstance implements Tenant {
 
   execute(batch: Batch): void {
     const berth = this.#berth;
-    if (!this.#ready || !berth?.host.alive) return this.#refuse(batch, `instance '${this.name}' is not ready`);
-    if (this.#batches >= MOST_BATCHES) return this.#refuse(batch, `instance '${this.name}' has ${MOST_BATCHES} batches already`);
-    const { clock, copies } = this.context;
-    const givenUs = clock.nowUs();
-    let gathered: GatheredBatch;
-    try {
-      gathered = gather(batch, this.model.tensors);
-    } catch (error) {
-      queueMicrotask(() => this.#complete(batch, 'failed', false, asServingError(error), givenUs));
-      return;
-    }
-    const slot = berth.host.takeSlot();
-    copies.inBytes += gathered.totalBytes;
-    this.#batches += 1;
-    const { shared } = berth.host;
-    if (shared === undefined || gathered.totalBytes <= POOL_COPY_BYTES) return this.#give(batch, berth, gathered, slot, givenUs);
-    void writeLargeInputs(gathered, shared, slot).then((written) => this.#give(batch, berth, gathered, slot, givenUs, written));
-  }
-
-  /** @param written see {@link FrameTarget} */
-  #give(batch: Batch, berth: Berth, gathered: GatheredBatch, slot: number, givenUs: number, written?: boolean): void {
-    const { host } = berth;
-    const sequence = host.nextSequence();
-    const target = {
-      instance: this.id,
-      sequence,
-      slot,
-      flags: host.startFlag,
-      shared: host.shared,
-      ...(written !== undefined && { written }),
-    };
-    const frame = executeFrame(gathered, target);
-    const limitUs = this.model.limit.limitUs(gathered.totalBytes);
-    const work = {
-      limitUs,
-      beginLimitUs: beginLimitUs(this.context, gathered.totalBytes),
-      what: `a run of model '${batch.model}'`,
-      onAnswer: (answer: Buffer) => this.#onAnswer(batch, berth, answer, givenUs, gathered.totalBytes),
-      onGone: (started: boolean, reason: string, cause?: HostEnd['cause']) =>
-        this.#onLost(batch, started, reason, givenUs, cause === 'hung' ? limitUs : undefined),
-    };
-    host.send(frame, sequence, work, slot);
+    if (this.#ready && berth?.host.alive) this.#batches.execute(batch, berth);
+    else this.#batches.refuse(batch, `instance '${this.name}' is not ready`);
   }
 
   onHostGone(berth: Berth, end: HostEnd): void {
@@ -181,8 +127,9 @@ export class ModelInstance implements Tenant {
 
   #up(): void {
     this.#ready = true;
-    this.#freeSinceUs = this.context.clock.nowUs();
-    this.#backoff.up(this.#freeSinceUs);
+    const nowUs = this.context.clock.nowUs();
+    this.#batches.hostIsFree(nowUs);
+    this.#backoff.up(nowUs);
   }
 
   #comeBackLater(): void {
@@ -232,78 +179,6 @@ export class ModelInstance implements Tenant {
     } finally {
       this.#moving = false;
     }
-  }
-
-  #onAnswer(batch: Batch, berth: Berth, answer: Buffer, givenUs: number, inputBytes: number): void | Promise<void> {
-    const { clock } = this.context;
-    const arrivedUs = clock.nowUs();
-    const beganUs = Math.max(givenUs, this.#freeSinceUs);
-    this.#freeSinceUs = arrivedUs;
-    if (answer.readUInt32LE(4) !== FRAME.result) return this.#complete(batch, 'failed', true, failure(answer), givenUs);
-    const took = { givenUs, beganUs, arrivedUs };
-    const large = readLargeOutputs(answer, berth.host.shared);
-    if (large === undefined) return this.#deliver(batch, berth, readOutputs(answer, berth.host.shared), took, inputBytes);
-    return large.then(
-      (outputs) => this.#deliver(batch, berth, outputs, took, inputBytes),
-      (error: unknown) => this.#complete(batch, 'failed', true, asServingError(error), givenUs),
-    );
-  }
-
-  #deliver(batch: Batch, berth: Berth, outputs: BatchOutputs, took: Took, inputBytes: number): void {
-    const { clock, replies, copies, tracing } = this.context;
-    let stages: ComputeStages;
-    try {
-      stages = deliver(batch, outputs, {
-        tensors: this.model.tensors,
-        replies,
-        clock,
-        copies,
-        ...took,
-      });
-    } catch (error) {
-      return this.#complete(batch, 'failed', true, asServingError(error), took.givenUs);
-    }
-    if (tracing) batchSpans(tracing, batch, { ...took, run: runOf(outputs, took.arrivedUs), endUs: clock.nowUs() });
-    this.model.limit.record(stages.computeInferNs / 1000, inputBytes);
-    this.#end();
-    this.context.onCompletion({ batchId: batch.id, instance: batch.instance, outcome: 'ok', started: true, error: undefined, ...stages });
-    if (berth.pool && stages.computeInferNs > 1000 * this.context.slowRunUs && !this.model.isolated) {
-      this.model.isolated = true;
-      this.moveAway('slow', 'its runs are long, and it shared a host');
-    }
-  }
-
-  /** @param overLimitUs the limit, if the host was ended because a run took longer */
-  #onLost(batch: Batch, started: boolean, reason: string, givenUs: number, overLimitUs: number | undefined): void {
-    if (started) this.model.isolated = true;
-    const hung = started && overLimitUs !== undefined;
-    if (hung) this.model.limit.outlived(overLimitUs);
-    const error = new ServingError(
-      hung ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE',
-      `model '${batch.model}' lost its instance '${this.name}': ${reason}`,
-      {
-        reason: hung ? 'execute_limit' : 'instance_lost',
-      },
-    );
-    this.#complete(batch, 'lost', started, error, givenUs);
-  }
-
-  #complete(batch: Batch, outcome: 'failed' | 'lost', started: boolean, error: ServingError, givenUs: number): void {
-    const { tracing, clock } = this.context;
-    if (tracing) batchSpans(tracing, batch, { givenUs, endUs: clock.nowUs() }, error);
-    if (started || outcome === 'lost') this.#end();
-    this.context.onCompletion(unanswered(batch, outcome, started, error));
-  }
-
-  #refuse(batch: Batch, why: string): void {
-    const error = new ServingError('UNAVAILABLE', why, { reason: 'instance_not_ready' });
-    queueMicrotask(() => this.context.onCompletion(unanswered(batch, 'refused', false, error)));
-  }
-
-  #end(): void {
-    this.#batches -= 1;
-    if (this.#batches > 0) return;
-    for (const waiter of this.#idleWaiters.splice(0)) waiter();
   }
 
   #count(reason: RestartReason): void {
