@@ -89,7 +89,7 @@ describe('a gateway of a cluster', () => {
       expect(catalog.index(false)).toEqual(index);
     });
 
-    test('does not call a model unknown before it has been told of any', () => {
+    test('does not call a model unknown before it has been told of all', () => {
       const refusal = (name: string): unknown => {
         try {
           return cluster.catalog.resolve(name, '');
@@ -98,7 +98,12 @@ describe('a gateway of a cluster', () => {
         }
       };
       expect(refusal('m')).toMatchObject({ code: 'UNAVAILABLE', reason: 'starting', retryAfterMs: 1000 });
-      publish(A, routing([]));
+      // A cluster that starts, or has lost everything: models come one by one.
+      publish(A, routing([routed('n')], { started: false, index: [{ name: 'm', version: '1', state: 'LOADING' }] }));
+      expect(refusal('n')).toMatchObject({ name: 'n' });
+      expect(refusal('m')).toMatchObject({ code: 'UNAVAILABLE', reason: 'starting' });
+      expect(refusal('other')).toMatchObject({ code: 'UNAVAILABLE', reason: 'starting' });
+      publish(A, routing([], { generation: 2 }));
       expect(refusal('m')).toMatchObject({ code: 'NOT_FOUND', reason: 'unknown_model' });
     });
 

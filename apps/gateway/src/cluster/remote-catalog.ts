@@ -68,9 +68,9 @@ export class RemoteCatalog implements ModelCatalog {
     const known = this.#models.get(name);
     const routed = version === '' ? known?.latest : known?.ready.get(version);
     if (routed !== undefined) return routed.model;
-    // Who has been told nothing cannot say that a model does not exist.
-    if (this.#routing === undefined) throw noRoutingYet(name);
-    throw unresolvedModel(name, version, known && { any: known.versions.size > 0, asked: known.versions.has(version) });
+    const error = unresolvedModel(name, version, known && { any: known.versions.size > 0, asked: known.versions.has(version) });
+    // While models are still being looked up and loaded, nobody can say that one does not exist.
+    throw this.started || error.code !== 'NOT_FOUND' ? error : notStarted(name);
   }
 
   /** The version that takes requests under that number, if there is one. */
@@ -105,13 +105,13 @@ export class RemoteCatalog implements ModelCatalog {
   }
 }
 
-/** How long until somebody is expected to say which models there are. */
-const ROUTING_WITHIN_MS = 1000;
+/** Until a gateway has heard of models, or until they are loaded: trying again makes sense soon. */
+const TRY_AGAIN_MS = 1000;
 
-function noRoutingYet(name: string): ServingError {
-  return new ServingError('UNAVAILABLE', `model '${name}' cannot be looked up: the gateway starts and has not been told of any model yet`, {
+function notStarted(name: string): ServingError {
+  return new ServingError('UNAVAILABLE', `model '${name}' cannot be served yet: the models of the cluster are still being loaded`, {
     reason: 'starting',
-    retryAfterMs: ROUTING_WITHIN_MS,
+    retryAfterMs: TRY_AGAIN_MS,
   });
 }
 
