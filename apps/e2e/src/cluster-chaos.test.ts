@@ -17,7 +17,7 @@ const SECONDS = Number(process.env.CHAOS_SECONDS ?? 60);
 const DEADLINE_MS = 20_000;
 /** Of the faults that do not wait for each other. */
 const STORM_SECONDS = Math.ceil(SECONDS / 3);
-const MOST_BETWEEN_MS = 3000;
+const MOST_BETWEEN_MS = 1500;
 const LOG_LINES = 60;
 const SIZE = { gateways: 2, schedulers: 2, workers: 3 };
 
