@@ -24,10 +24,11 @@ function answers(command: string, ...args: readonly string[]): boolean {
 
 /** @returns the environment in which docker and compose run */
 export async function findDocker(): Promise<Environment> {
-  if (answers('docker', 'info') && canPull()) return process.env;
+  const own: Environment = process.env;
+  if (answers('docker', 'info') && canPull()) return own;
   const { stdout } = await execute('bash', [WITHOUT_REGISTRY, 'up'], { maxBuffer: LARGEST_OUTPUT_BYTES });
   const settings = [...stdout.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value] as const);
-  return { ...process.env, ...Object.fromEntries(settings) };
+  return { ...own, ...Object.fromEntries(settings) };
 }
 
 function canPull(): boolean {
@@ -37,7 +38,7 @@ function canPull(): boolean {
 /** @returns what it wrote to standard output. @throws Error with all that it wrote when it fails */
 export async function run(command: string, args: readonly string[], env: Environment): Promise<string> {
   try {
-    const { stdout } = await execute(command, [...args], { cwd: ROOT, env: env as NodeJS.ProcessEnv, maxBuffer: LARGEST_OUTPUT_BYTES });
+    const { stdout } = await execute(command, [...args], { cwd: ROOT, env, maxBuffer: LARGEST_OUTPUT_BYTES });
     return stdout;
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };

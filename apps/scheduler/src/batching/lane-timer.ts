@@ -1,5 +1,5 @@
 /**
- * The one timer of a lane. Re-arming for a later time is free: an armed timer that is early stays and the lane, woken,
+ * When a lane decides: once in a turn of the event loop in which something came, and when its one timer says so. Re-arming for a later time is free: an armed timer that is early stays and the lane, woken,
  * asks again. So a queue whose every request has a timeout does not arm a timer per request.
  */
 import type { Clock, Timer } from '@paceline/clock';
@@ -7,6 +7,7 @@ import type { Clock, Timer } from '@paceline/clock';
 export class LaneTimer {
   #timer: Timer | undefined;
   #dueUs = Infinity;
+  #immediate: Timer | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -30,6 +31,16 @@ export class LaneTimer {
     this.#timer = precise ? this.clock.setPreciseTimer(delayUs, wake) : this.clock.setTimer(delayUs, wake);
   }
 
+  /** Makes sure that `wake` is called once after everything readable in this turn of the event loop has arrived. */
+  soon(): void {
+    if (this.#immediate) return;
+    this.#immediate = this.clock.setImmediate(() => {
+      this.#immediate = undefined;
+      this.wake();
+    });
+  }
+
+  /** Takes back what {@link arm} asked for. */
   cancel(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -6,13 +6,10 @@
  * Invariant: each envelope ends exactly once: answered by the worker, answered here with an error, or dropped because its
  * client left, it has been given up by its gateway, or it turned out to be with a worker already.
  */
-import type { Clock, Timer } from '@paceline/clock';
 import { batchPolicyOf, DynamicBatcher, maxQueuedOf, type Decision } from '@paceline/core';
 import { envelopeAfter, type Envelope, type LanePressure, type RequestRef, type ServingError } from '@paceline/protocol';
-import type { ReplyChannel } from '@paceline/streams';
-import type { ModelStatistics, ReleaseReason, Tracing } from '@paceline/telemetry';
+import type { ReleaseReason } from '@paceline/telemetry';
 import type { BatchCompletion, InstanceEvent, RunningRequest } from '@paceline/worker-rpc';
-import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { LaneSpec } from '../placement/lane-host.js';
 import { recordSuccess, type LaneBooks } from './flight-success.js';
 import { Isolation, type IsolatedState } from './isolation.js';
@@ -22,21 +19,11 @@ import { LaneInstance, LaneInstances } from './lane-instances.js';
 import { isOverdue, type LaneItem } from './lane-item.js';
 import { LaneItems } from './lane-items.js';
 import { LaneObjective } from './lane-objective.js';
+import type { LanePorts } from './lane-ports.js';
 import { LaneTimer } from './lane-timer.js';
 import { queueSpan } from './queue-span.js';
-import { recoveryOf } from './recovery.js';
+import { recoverMembers } from './flight-recovery.js';
 import { unfitFor } from './signature.js';
-
-export interface LanePorts {
-  readonly clock: Clock;
-  readonly dispatcher: Dispatcher;
-  readonly replies: ReplyChannel;
-  readonly statistics: ModelStatistics;
-  /** Bound on queueing for requests without any other timeout, microseconds. */
-  readonly queueTimeoutUs: number;
-  /** Where spans go; without it there are none. */
-  readonly tracing?: Tracing | undefined;
-}
 
 export class ModelLane {
   readonly #batcher: DynamicBatcher;
@@ -49,7 +36,6 @@ export class ModelLane {
   /** Stands for the worker's quarantine, which takes a batch at a time. */
   readonly #quarantine = new LaneInstance('quarantine');
   #flights = 0;
-  #immediate: Timer | undefined;
   #closing = false;
   #abandoned = false;
   #successor: ModelLane | undefined;
@@ -64,7 +50,7 @@ export class ModelLane {
       ordered: this.#batcher.policy.preserveOrdering,
       vary: spec.instancesVary,
       deviceOf: spec.deviceOf,
-      wake: () => this.#decideSoon(),
+      wake: () => this.#timer.soon(),
     });
     this.#items = new LaneItems(ports.statistics);
     this.#objective = new LaneObjective(this.#batcher, ports.statistics);
@@ -90,7 +76,7 @@ export class ModelLane {
       return this.ports.replies.send(envelope.ref, { ok: false, final: true, error });
     }
     this.#items.queueNew(envelope, queued, nowUs);
-    this.#decideSoon();
+    this.#timer.soon();
   }
 
   /**
@@ -105,7 +91,7 @@ export class ModelLane {
     else if (item.state === 'alone' || item.state === 'quarantined') this.#isolated.remove(item);
     else return true;
     this.#items.finish(item);
-    this.#decideSoon();
+    this.#timer.soon();
     return true;
   }
 
@@ -119,14 +105,14 @@ export class ModelLane {
 
   onInstance(event: InstanceEvent): void {
     if (event.state === 'down') this.#instances.down(event.instance);
-    else if (this.#instances.up(event.instance)) this.#decideSoon();
+    else if (this.#instances.up(event.instance)) this.#timer.soon();
   }
 
   /** Takes no more requests; what it has is finished, under-full batches without delay. */
   close(): void {
     this.#closing = true;
     this.#batcher.drain();
-    this.#decideSoon();
+    this.#timer.soon();
   }
 
   /** Takes no more requests and gives what waits, and whatever comes back from the worker, to `successor`. */
@@ -182,27 +168,21 @@ export class ModelLane {
     if (completion.outcome === 'refused') this.#instances.down(instance.name);
     if (completion.outcome === 'ok') recordSuccess(flight, completion, this.#books, nowUs, this.ports.clock.wallMs());
     else this.#recover(flight, completion, nowUs);
-    this.#decideSoon();
+    this.#timer.soon();
     this.#notifyIdle();
   }
 
   #recover(flight: LaneBatch, completion: BatchCompletion, nowUs: number): void {
-    const place = flight.batch.quarantine ? 'quarantine' : flight.reason === 'isolated' ? 'alone' : 'together';
     const target = this.#successor ?? this;
-    for (const item of [...flight.items].reverse()) {
-      if (completion.outcome === 'lost' && completion.started) item.losses += 1;
-      else if (completion.outcome !== 'failed') item.falseStarts += 1;
-      const { losses, falseStarts } = item;
-      const recovery = recoveryOf(completion, { members: flight.items.length, losses, falseStarts, place });
-      if (item.cancelled || this.#abandoned) this.#items.finish(item);
-      else if (recovery.kind === 'failed') this.#refuse(item, completion.error ?? errors.modelFailed(item.envelope));
-      else if (recovery.kind === 'killer') this.#refuse(item, errors.instanceKilled(item.envelope, completion.instance, completion.error));
-      else {
+    recoverMembers(flight, completion, {
+      isDropped: (item) => item.cancelled || this.#abandoned,
+      drop: (item) => this.#items.finish(item),
+      refuse: (item, error) => this.#refuse(item, error),
+      tryAgain: (item, state, isCounted) => {
         this.#items.release(item);
-        if (recovery.kind === 'requeue') target.#adopt(item, 'queued', recovery.counted ? nowUs : item.enqueuedUs, this);
-        else target.#adopt(item, recovery.kind === 'alone' ? 'alone' : 'quarantined', nowUs, this);
-      }
-    }
+        target.#adopt(item, state, state === 'queued' && !isCounted ? item.enqueuedUs : nowUs, this);
+      },
+    });
   }
 
   /** Takes an item that another lane or a batch released: to the head of the queue, or of those that run alone. */
@@ -215,15 +195,7 @@ export class ModelLane {
       this.#items.setState(item, state);
       this.#isolated.addFirst(item, state);
     }
-    this.#decideSoon();
-  }
-
-  #decideSoon(): void {
-    if (this.#immediate) return;
-    this.#immediate = this.ports.clock.setImmediate(() => {
-      this.#immediate = undefined;
-      this.#turn();
-    });
+    this.#timer.soon();
   }
 
   /** Gives out batches until the batcher wants to wait. */

@@ -8,12 +8,11 @@
 import { writeFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
-/** Niceness of a load that began at least so long ago: on a busy core 3, 10 and 25 % of it, at last a fair share. */
+/** Niceness of a load that began at least so long ago: on a busy core 10 and 25 % of it, at last a fair share. */
 const STAGES = [
-  { afterUs: 0, niceness: 15 },
-  { afterUs: 3_000_000, niceness: 10 },
-  { afterUs: 15_000_000, niceness: 5 },
-  { afterUs: 60_000_000, niceness: 0 },
+  { afterUs: 0, niceness: 10 },
+  { afterUs: 3_000_000, niceness: 5 },
+  { afterUs: 15_000_000, niceness: 0 },
 ] as const;
 
 interface Loading {

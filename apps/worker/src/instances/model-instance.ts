@@ -116,9 +116,10 @@ export class ModelInstance implements Tenant {
 
   /** Loads and warms up: the instance is ready for requests afterwards. */
   async #loadInto(berth: Berth): Promise<void> {
-    const { host, pool } = berth;
+    const { host, pool, tenants } = berth;
+    const othersWait = pool !== undefined && tenants.size > 1;
     const { clock, copies, limits, loadLimitUs, pooledLoadLimitUs } = this.context;
-    await loadInto(host, this.id, this.model, this.device, pool ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
+    await loadInto(host, this.id, this.model, this.device, othersWait ? Math.min(pooledLoadLimitUs, loadLimitUs) : loadLimitUs);
     const loadedUs = clock.nowUs();
     await warmUp(host, this.id, this.model, { limitUs: limits.firstRunLimitUs, copies });
     this.#warmupUs = clock.nowUs() - loadedUs;
