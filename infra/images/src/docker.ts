@@ -27,8 +27,8 @@ export async function findDocker(): Promise<Environment> {
   const own: Environment = process.env;
   if (answers('docker', 'info') && canPull()) return own;
   const { stdout } = await execute('bash', [WITHOUT_REGISTRY, 'up'], { maxBuffer: LARGEST_OUTPUT_BYTES });
-  const settings = [...stdout.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value] as const);
-  return { ...own, ...Object.fromEntries(settings) };
+  const settings = [...stdout.matchAll(/(\w+)=(\S+)/g)].map((found): [string, string] => [found[1]!, found[2]!]);
+  return { ...own, ...Object.fromEntries<string>(settings) };
 }
 
 function canPull(): boolean {
