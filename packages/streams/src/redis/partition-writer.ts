@@ -36,7 +36,9 @@ export interface PartitionWriterPorts {
 
 export class PartitionWriter {
   #waiting = new Set<Unanswered>();
-  #underWay = 0;
+  /** Requests of the entries that Redis has not confirmed, by number. */
+  readonly #underWay = new Map<number, readonly Unanswered[]>();
+  #nextEntry = 0;
   #armed: Timer | undefined;
   #retryUs = 0;
   #doubtful = false;
@@ -79,8 +81,8 @@ export class PartitionWriter {
 
   /** After a failure one entry shows whether Redis works again. */
   get #mayWrite(): boolean {
-    if (this.#underWay === 0) return true;
-    return this.#retryUs === 0 && this.#underWay < MAX_UNDER_WAY && this.#waiting.size >= WORTH_AN_ENTRY;
+    if (this.#underWay.size === 0) return true;
+    return this.#retryUs === 0 && this.#underWay.size < MAX_UNDER_WAY && this.#waiting.size >= WORTH_AN_ENTRY;
   }
 
   #arm(): void {
@@ -100,16 +102,24 @@ export class PartitionWriter {
     }
   };
 
+  // What waits for Redis knows an entry by its number only: promises and commands outlive their use by many requests, and
+  // would carry all of them into the old generation.
   #write({ bytes, requests }: PackedEntry): void {
-    this.#underWay++;
+    const id = this.#nextEntry++;
+    this.#underWay.set(id, requests);
     this.ports.redis.command('XADD', this.key, 'MAXLEN', '~', MAX_STREAM_ENTRIES, '*', ENTRY_FIELD, bytes).then(
-      () => this.#onWritten(requests),
-      (error: unknown) => this.#onFailed(requests, error),
+      () => this.#onWritten(this.#take(id)),
+      (error: unknown) => this.#onFailed(this.#take(id), error),
     );
   }
 
+  #take(id: number): readonly Unanswered[] {
+    const requests = this.#underWay.get(id) as readonly Unanswered[];
+    this.#underWay.delete(id);
+    return requests;
+  }
+
   #onWritten(requests: readonly Unanswered[]): void {
-    this.#underWay--;
     if (this.#closed) return;
     this.#retryUs = 0;
     // One that waits once more, because its worker was lost meanwhile, goes on waiting.
@@ -123,7 +133,6 @@ export class PartitionWriter {
   }
 
   #onFailed(requests: readonly Unanswered[], thrown: unknown): void {
-    this.#underWay--;
     if (this.#closed) return;
     const error = thrown instanceof ServingError ? thrown : new ServingError('INTERNAL', String(thrown), { cause: thrown });
     if (error.reason !== 'redis_full') this.#doubtful = true;
