@@ -17,6 +17,8 @@ import { scenarioResult, type Rig, type Scenario } from './scenario.js';
 
 /** Enough that batches are full, few enough that no queue is. */
 const IN_FLIGHT = 1024;
+/** From the start of both processes to the model being loaded. */
+const READY_WITHIN_MS = 30_000;
 
 interface Measured {
   readonly requestsPerS: number;
@@ -27,8 +29,13 @@ interface Measured {
 async function measure(sink: ChildProcess, scheduler: ChildProcess, plan: SinkPlan): Promise<Measured> {
   const cpuSeconds = (): number => processCpuSeconds(scheduler.pid ?? 0);
   let cpuAtOpen = Number.NaN;
-  for await (const [message] of on(sink, 'message', { close: ['exit'] }) as AsyncIterable<[SinkMessage]>) {
-    if (message.type === 'ready') sink.send(plan);
+  const limit = new AbortController();
+  const tooLate = setTimeout(() => limit.abort(new Error(`no model was loaded within ${READY_WITHIN_MS} ms`)), READY_WITHIN_MS);
+  for await (const [message] of on(sink, 'message', { close: ['exit'], signal: limit.signal }) as AsyncIterable<[SinkMessage]>) {
+    if (message.type === 'ready') {
+      clearTimeout(tooLate);
+      sink.send(plan);
+    }
     if (message.type === 'error') throw new Error(`the sink worker: ${message.text}`);
     if (message.type === 'window-open') cpuAtOpen = cpuSeconds();
     if (message.type === 'result') {

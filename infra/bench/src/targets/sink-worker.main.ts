@@ -1,5 +1,5 @@
 /**
- * A worker that runs nothing and the gateways' end of the stream, in one process: what a scheduler is measured with alone.
+ * A worker that runs nothing and a gateway that only writes, in one process: what a scheduler is measured with alone.
  * It keeps so many requests on their way: for each batch that comes it writes as many again, one packed entry a tick, and
  * ends the batch at once. Arguments: address of Redis, model, requests on their way.
  */
@@ -10,6 +10,7 @@ import { formatAddress, randomId } from '@paceline/link';
 import type { Envelope, Member } from '@paceline/protocol';
 import { WireWriter, writeEntryHead, writeEnvelope } from '@paceline/protocol/wire';
 import { connectRedis, RedisKeys } from '@paceline/redis';
+import { createGatewayLinks } from '@paceline/streams';
 import { CONNECT_METHOD, channelOptions, serveScheduler, workerService } from '@paceline/worker-rpc';
 import { benchModel } from '../models/catalog.js';
 import { inputBatch, rawBytes } from '../requests/inputs.js';
@@ -26,8 +27,23 @@ const tell = (message: SinkMessage): void => void process.send?.(message);
 const redis = connectRedis({ mode: 'standalone', urls: [redisUrl], name: 'bench-sink' });
 const keys = new RedisKeys('paceline');
 const id = randomId();
-/** Requests name a gateway that is not there: nothing that works as it should has anything to tell it. */
+/** Schedulers own nothing before a gateway is there. Nothing that works as it should has anything to tell this one. */
 const gateway = randomId();
+const links = createGatewayLinks(
+  { clock: systemClock, id: gateway, secret: undefined },
+  {
+    onFrame: (_number, frame) => frame.ok || fail(frame.error),
+    onLost: (_number, _attempt, _started, error) => fail(error),
+    tensorsOf: () => undefined,
+    onSchedulerUp: () => undefined,
+    onSchedulerDown: () => undefined,
+    onSchedulerMessage(scheduler, message) {
+      if (message.kind !== 'routing') return;
+      const { epoch, generation } = message.routing;
+      links.tell(scheduler, { kind: 'routed', epoch, generation });
+    },
+  },
+);
 
 const inputs = Array.from({ length: model.poolSize }, (_, i) => [
   { name: model.inputName, datatype: 'FP32' as const, shape: [1, ...model.inputShape], data: rawBytes(inputBatch(model, i, 1)) },
@@ -93,9 +109,15 @@ async function join(): Promise<void> {
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound)));
   });
-  const member: Member = { role: 'worker', id, address: formatAddress('127.0.0.1', port), draining: false };
+  const link = await links.listen('127.0.0.1', 0);
+  const members: readonly Member[] = [
+    { role: 'worker', id, address: formatAddress('127.0.0.1', port), draining: false },
+    { role: 'gateway', id: gateway, address: formatAddress(link.host, link.port), draining: false },
+  ];
   const membership = new RedisMembership(redis, keys, systemClock);
-  const beat = (): void => void membership.beat(member, MEMBER_TTL_MS).catch(fail);
+  const beat = (): void => {
+    for (const member of members) membership.beat(member, MEMBER_TTL_MS).catch(fail);
+  };
   beat();
   setInterval(beat, BEAT_MS);
   begin();
