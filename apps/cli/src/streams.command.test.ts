@@ -13,7 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 beforeEach(() => server.command('FLUSHALL'));
-afterEach(() => jest.restoreAllMocks());
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
 function inProcess(command: Command, errors: string[]): Command {
   command.exitOverride().configureOutput({ writeErr: (text) => errors.push(text), outputError: (text) => errors.push(text) });

@@ -271,7 +271,7 @@ describe('a gateway of a cluster', () => {
       [A, 1],
       [B, 1],
     ]);
-    const other = { ...cluster.counters.find('m', '1')! };
+    const { batching: _, ...other } = cluster.counters.find('m', '1')!;
     cluster.onSchedulerMessage(B, {
       kind: 'statistics',
       process: 'g2',
