@@ -18,6 +18,10 @@ const PLANTED: readonly (readonly [from: string, to: string, rule: string])[] = 
   ['packages/core/src/bad.ts', 'packages/streams/src/index.ts', 'packages-core'],
   ['packages/core/src/clock.ts', 'packages/clock/src/index.ts', 'packages-core'],
   ['packages/core/src/app.ts', 'apps/gateway/src/index.ts', 'packages-core'],
+  ['packages/link/src/bad.ts', 'packages/redis/src/index.ts', 'packages-link'],
+  ['packages/redis/src/bad.ts', 'packages/link/src/index.ts', 'packages-redis'],
+  ['packages/cluster-state/src/bad.ts', 'packages/streams/src/index.ts', 'packages-cluster-state'],
+  ['packages/nest-kit/src/bad.ts', 'packages/core/src/index.ts', 'packages-nest-kit'],
   ['packages/streams/src/bad.ts', 'packages/core/src/index.ts', 'packages-streams'],
   ['packages/worker-rpc/src/bad.ts', 'packages/core/src/index.ts', 'packages-worker-rpc'],
   ['packages/model-repository/src/bad.ts', 'packages/core/src/index.ts', 'packages-model-repository'],
@@ -46,6 +50,7 @@ const GOOD: readonly (readonly [from: string, to: string])[] = [
   ['packages/streams/src/good.ts', 'packages/clock/src/index.ts'],
   ['packages/streams/src/testing/contract.ts', '@jest/globals'],
   ['apps/gateway/src/good.ts', '@nestjs/common'],
+  ['packages/nest-kit/src/good.ts', '@nestjs/common'],
   ['apps/gateway/src/core.ts', 'packages/core/src/index.ts'],
   ['apps/server/src/good.ts', 'apps/gateway/src/index.ts'],
   ['apps/cli/src/good.ts', 'packages/config/src/index.ts'],
@@ -81,6 +86,7 @@ beforeAll(async () => {
     put(`node_modules/${name}/index.js`, '');
   }
   put('packages/telemetry/package.json', JSON.stringify({ dependencies: { '@nestjs/common': '1' } }));
+  put('packages/nest-kit/package.json', JSON.stringify({ dependencies: { '@nestjs/common': '1' } }));
   put('packages/streams/package.json', JSON.stringify({ devDependencies: { '@jest/globals': '1' } }));
   put('apps/gateway/package.json', JSON.stringify({ dependencies: { '@nestjs/common': '1' }, devDependencies: { undici: '1' } }));
   for (const [from, to] of [...PLANTED, ...GOOD]) {
