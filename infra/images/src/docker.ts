@@ -22,11 +22,13 @@ function answers(command: string, ...args: readonly string[]): boolean {
   }
 }
 
-/** @returns the environment in which docker and compose run */
-export async function findDocker(): Promise<Environment> {
+/** @returns the environment in which docker and compose run, or why there is none on this machine */
+export async function findDocker(): Promise<Environment | string> {
   const own: Environment = process.env;
   if (answers('docker', 'info') && canPull()) return own;
-  const { stdout } = await execute('bash', [WITHOUT_REGISTRY, 'up'], { maxBuffer: LARGEST_OUTPUT_BYTES });
+  const started = await execute('bash', [WITHOUT_REGISTRY, 'up'], { maxBuffer: LARGEST_OUTPUT_BYTES }).catch(String);
+  if (typeof started === 'string') return `no Docker with a registry answers, and none could be started: ${started}`;
+  const { stdout } = started;
   const settings = [...stdout.matchAll(/(\w+)=(\S+)/g)].map((found): [string, string] => [found[1]!, found[2]!]);
   return { ...own, ...Object.fromEntries<string>(settings) };
 }
