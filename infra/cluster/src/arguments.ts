@@ -39,6 +39,8 @@ Ctrl-C lets all of them finish what they have; a second Ctrl-C ends them at once
                         of the first one (0 = any); the others take ports that are free.
   --schedulers=<count>  Schedulers, 1 to ${MOST_PROCESSES}. Default: ${DEFAULT_COUNT}.
   --workers=<count>     Workers, 1 to ${MOST_PROCESSES}. Default: ${DEFAULT_COUNT}.
+  --model-repository=<directory>
+                        Models to serve. Default: the example models.
   --state-file=<file>   File that is kept up to date with the process ids and ports, as JSON. Default: none.
   --redis-url=<url>     Redis to use. Default: a redis-server of its own, which keeps nothing on disk.
 

@@ -34,12 +34,14 @@ describe('the start', () => {
     expect(started[0]?.secret.length).toBeGreaterThan(40);
     for (const { args, launcher } of started) {
       expect(args).toEqual(expect.arrayContaining(['--id', 'two words', `--redis-url=redis://127.0.0.1:${redis.port}`]));
+      expect(args).toContain('--model-repository=/examples');
       expect(args.join(' ')).not.toMatch(/--(gateways|schedulers|workers|state-file)/);
       expect(launcher).toBeUndefined();
     }
     const links = started.map(({ args }) => args.find((arg) => arg.startsWith('--link-port=')));
     expect(new Set(links).size).toBe(6);
     expect(launched.stdout).toContain('2 gateways, 1 scheduler, 3 workers');
+    expect(launched.stdout).toMatch(/curl -s http:\S+\/v2\/models\/digits\/infer -d @\S*examples\/digits\/samples\/seven.json/);
     expect(launched.stdout).toContain(`gateway-2  http://127.0.0.1:${gateways[1]?.http}`);
     await until('output has names', () => /^gateway-1 {3}\| serving /m.test(launched.stdout));
   });
@@ -79,6 +81,13 @@ describe('the start', () => {
     launched = new Launched([], { PATH: '/nowhere' });
     expect((await launched.exited).code).toBe(1);
     expect(launched.stderr).toMatch(/redis-server was not found\..*\n.*--redis-url/);
+  });
+
+  test('says that the model repository is missing', async () => {
+    launched = new Launched(['--model-repository=/nowhere/models']);
+    expect((await launched.exited).code).toBe(1);
+    expect(launched.stderr).toBe('cluster: --model-repository=/nowhere/models: there is no folder that can be read\n');
+    expect(launched.leftovers()).toEqual([]);
   });
 
   test('uses the Redis it is given', async () => {

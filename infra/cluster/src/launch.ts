@@ -3,7 +3,7 @@
  * it is to be found, and ends it at a signal; a second signal does not wait. Nothing of it stays behind.
  */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants as system, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { systemClock } from '@paceline/clock';
@@ -12,7 +12,7 @@ import { Cluster } from './cluster.js';
 import { FreePorts } from './free-ports.js';
 import { OrphanGuard } from './orphan-guard.js';
 import { planProcesses, type ProcessPlan, type Programs } from './plan.js';
-import { checkRedisServer, LaunchError, REDIS, redisSpec } from './redis.js';
+import { checkRedisServer, isStartNoise, LaunchError, REDIS, redisSpec } from './redis.js';
 import { overview } from './overview.js';
 import { signals } from './signals.js';
 import { writeLine } from './write-line.js';
@@ -67,11 +67,17 @@ async function run(launcher: LauncherOptions, { env, programs, folder, remindEve
   const { options, ownRedis } = launcher;
   const stateFile = launcher.stateFile === undefined ? undefined : resolve(launcher.stateFile);
   if (stateFile !== undefined) checkFolder(stateFile);
+  for (const folder of options.repository.directories) checkRepository(folder);
   if (ownRedis) checkRedisServer();
   const signalled = signals();
   const free = new FreePorts();
   const redisPort = ownRedis ? await free.take() : portOf(options.cluster.redis.urls[0] ?? '');
-  const extra = [...(ownRedis ? [`--redis-url=redis://127.0.0.1:${redisPort}`] : []), ...secretFlags(launcher, folder)];
+  const examples = options.repository.directories.length === 0 ? programs.exampleModels : undefined;
+  const extra = [
+    ...(ownRedis ? [`--redis-url=redis://127.0.0.1:${redisPort}`] : []),
+    ...(examples === undefined ? [] : [`--model-repository=${examples}`]),
+    ...secretFlags(launcher, folder),
+  ];
   const processes = await planProcesses(launcher, extra, programs, free);
   const prefix = prefixOf(processes);
   const cluster = new Cluster({
@@ -84,11 +90,15 @@ async function run(launcher: LauncherOptions, { env, programs, folder, remindEve
     drainLimitUs: 1000 * (1000 * options.exitTimeoutSecs + options.drainDelayMs + options.lameDuckMs + DRAIN_SLACK_MS),
     remindEveryUs: 1000 * remindEveryMs,
     // The log of Redis goes to its standard output; ours is for what the programs print there.
-    onLine: (name, stream, line) => writeLine(name === REDIS ? 'stderr' : stream, `${prefix(name)}${line}`),
+    onLine: (name, stream, line) => {
+      if (name !== REDIS || !isStartNoise(line)) writeLine(name === REDIS ? 'stderr' : stream, `${prefix(name)}${line}`);
+    },
     say,
   });
   try {
-    return await serve(cluster, signalled, () => overview(options, processes, ownRedis ? redisPort : undefined, stateFile));
+    return await serve(cluster, signalled, () =>
+      overview({ options, processes, redisPort: ownRedis ? redisPort : undefined, stateFile, examples }),
+    );
   } catch (error) {
     await cluster.kill();
     throw error;
@@ -121,6 +131,17 @@ function checkFolder(stateFile: string): void {
   }
 }
 
+/** Schedulers wait for a folder that is missing: it may be on another machine's disk. Here it is a slip of the pen. */
+function checkRepository(folder: string): void {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK);
+    if (statSync(folder).isDirectory()) return;
+  } catch (cause) {
+    throw new LaunchError(`--model-repository=${folder}: there is no folder that can be read`, { cause });
+  }
+  throw new LaunchError(`--model-repository=${folder} is no folder`);
+}
+
 /** A secret that nobody else knows, unless there is one. */
 function secretFlags({ options: { cluster } }: LauncherOptions, folder: string): readonly string[] {
   if (cluster.secret !== undefined || cluster.secretFile !== undefined) return [];
@@ -134,10 +155,10 @@ function portOf(url: string): number {
   return port === undefined ? 6379 : Number(port);
 }
 
-/** The children have another launcher than we have. */
+/** The children have another launcher than we have, and write what a person reads where we do. */
 function childEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { PACELINE_LAUNCHER_PID: _, ...rest } = env;
-  return rest;
+  return process.stderr.isTTY ? { ...rest, PACELINE_LOG_READABLE: 'true' } : rest;
 }
 
 function prefixOf(processes: readonly ProcessPlan[]): (name: string) => string {

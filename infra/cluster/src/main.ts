@@ -13,4 +13,6 @@ const nodeFlags = readFileSync(path('apps/server/node.flags'), 'utf8')
   .split(/\s+/)
   .filter((flag) => flag !== '');
 
-process.exit(await launch(process.argv.slice(2), process.env, { mains, nodeFlags }));
+const exampleModels = path('apps/server/example-models');
+
+process.exit(await launch(process.argv.slice(2), process.env, { mains, nodeFlags, exampleModels }));

@@ -11,6 +11,8 @@ export interface Programs {
   /** A path, and first arguments where there are any. */
   readonly mains: Readonly<Record<Role, readonly string[]>>;
   readonly nodeFlags: readonly string[];
+  /** The repository that is served where the command line names none. */
+  readonly exampleModels: string;
 }
 
 export interface ProcessPlan {

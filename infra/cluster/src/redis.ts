@@ -18,6 +18,11 @@ export function redisSpec(port: number, folder: string): ProcessSpec {
   return { name: REDIS, command: 'redis-server', args, env: process.env };
 }
 
+/** What it says at every start, and a warning about saving to disk, which it does not do here. */
+export function isStartNoise(line: string): boolean {
+  return / # (oO0OoO0OoO0Oo |Redis version=|Configuration loaded|Server initialized|WARNING Memory overcommit )/.test(line);
+}
+
 /** Scripts that may run at `maxmemory` came with it. */
 const OLDEST_MAJOR = 7;
 const ADVICE =

@@ -13,6 +13,7 @@ process.exit(
     {
       mains: { gateway: [fake, '--fake-role=gateway'], scheduler: [fake, '--fake-role=scheduler'], worker: [fake, '--fake-role=worker'] },
       nodeFlags: ['--no-deprecation'],
+      exampleModels: '/examples',
     },
     REMIND_EVERY_MS,
   ),
