@@ -20,6 +20,9 @@ export interface LoggerOptions {
   readonly file: string | undefined;
 }
 
+/** Set by a program that passes our standard error on to a terminal. */
+const READABLE = 'PACELINE_LOG_READABLE';
+
 /** Nothing is logged: for tests. */
 export const SILENT: LoggerOptions = { verbose: 0, info: false, warning: false, error: false, file: undefined };
 
@@ -76,7 +79,7 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 function output(file: string | undefined): DestinationStream {
-  if (file === undefined && process.stderr.isTTY) {
+  if (file === undefined && (process.stderr.isTTY || process.env[READABLE] === 'true')) {
     // Only a terminal needs it, so nothing else pays for loading it.
     const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
     return pretty({
