@@ -107,7 +107,7 @@ export class ClusterScheduler implements SchedulerLinkListener {
       keeper: () => this.leases,
       read: ports.read,
       homeOf: ({ model, version, spec }) => spec.partition ?? partitionOf(model, version, partitions),
-      onChange: (partition, { number }, what) => logger.info({ partition, epoch: number }, `partition ${what}`),
+      onChange: (partition, { number }, what) => logger.info({ partition, epoch: number }, `partition ${what.replace('_', ' ')}`),
     });
     this.leases = new LeaseKeeper({ leases, clock, self, partitions, ttlMs, listener: this.partitions });
     this.standing = new Standing({
