@@ -39,6 +39,8 @@ export class LinkClient implements PeerListener {
   #up = false;
   #closed = false;
   #lastProblem = '';
+  /** It said goodbye: that it does not answer any more is no problem. */
+  #left = false;
 
   /** Dials at once. @throws ServingError for a malformed address, or without a secret beyond loopback */
   constructor(
@@ -79,6 +81,7 @@ export class LinkClient implements PeerListener {
   onReady(peer: PeerState): void {
     this.#pauseMs = FIRST_PAUSE_MS;
     this.#lastProblem = '';
+    this.#left = false;
     this.#grace?.cancel();
     this.#grace = undefined;
     if (this.#up) return;
@@ -96,6 +99,7 @@ export class LinkClient implements PeerListener {
   }
 
   onBye(): void {
+    this.#left = true;
     this.#down('it has left');
   }
 
@@ -171,7 +175,7 @@ export class LinkClient implements PeerListener {
     this.#dialling = undefined;
     this.#timer?.cancel();
     const problem = `link to ${this.options.expected.role} ${this.options.expected.id} at ${this.options.address}: ${reason}`;
-    if (problem !== this.#lastProblem) this.options.onProblem?.(problem);
+    if (problem !== this.#lastProblem && !this.#left) this.options.onProblem?.(problem);
     this.#lastProblem = problem;
     this.#timer = this.options.clock.setTimer(this.#pauseMs * 1000, () => this.#dial());
     this.#pauseMs = Math.min(MAX_PAUSE_MS, this.#pauseMs * 2);

@@ -168,6 +168,15 @@ describe('a link', () => {
     expect([texts(atServer), atServer.downs]).toEqual([['last words'], ['it has left']]);
   });
 
+  test('that a process is gone after its goodbye is no problem to who dials it', async () => {
+    const { server, proxy, atClient } = await connected();
+    await server.close();
+    await until('it is down', () => atClient.downs.length === 1);
+    const { accepted } = proxy;
+    await until('it is dialled in vain', () => proxy.accepted > accepted + 1);
+    expect([atClient.downs, atClient.problems]).toEqual([['it has left'], []]);
+  });
+
   test('a new session of the same process replaces the old one, which keeps nothing', async () => {
     const { atServer, redial } = await connected();
     const again = new Reports();
