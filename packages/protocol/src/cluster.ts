@@ -159,6 +159,11 @@ export type GatewayMessage =
    * older routing it names the one that holds, so that the publisher gives way or acquires above it.
    */
   | { readonly kind: 'routed'; readonly epoch: Epoch; readonly generation: number }
+  /**
+   * The answer to an `owns` that is older than what the gateway goes by: this is what it has to be above. Where everybody
+   * but the gateways was lost, nobody else knows.
+   */
+  | { readonly kind: 'overtaken'; readonly partition: number; readonly epoch: Epoch }
   /** To the placement owner, which passes it on to every other gateway: what has changed since the last one. */
   | { readonly kind: 'statistics'; readonly versions: readonly VersionCounters[] }
   /** To the placement owner: model control. Answered by progress and one result; sent again after a change of owner. */

@@ -157,6 +157,9 @@ describe('a gateway of a cluster', () => {
     owns(B, epoch(4, B));
     expect(queue.owners).toEqual([[3, epoch(4)]]);
     expect(cluster.owners.of(3)).toBe(A);
+    // Both are told what they have to be above.
+    const overtaken = [B, { kind: 'overtaken', partition: 3, epoch: epoch(4) }];
+    expect(told).toEqual([overtaken, overtaken]);
     owns(B, epoch(5, B));
     expect([queue.owners.at(-1), cluster.owners.of(3)]).toEqual([[3, epoch(5, B)], B]);
     cluster.onSchedulerMessage(A, { kind: 'released', partition: 3, epoch: epoch(4) });

@@ -101,7 +101,7 @@ export class ClusterGateway implements GatewayLinkListener {
   onSchedulerMessage(scheduler: string, message: SchedulerMessage): void {
     switch (message.kind) {
       case 'owns':
-        if (this.owners.owns(scheduler, message.partition, message.epoch)) this.#queue?.onOwner(message.partition, message.epoch);
+        this.#onOwns(scheduler, message.partition, message.epoch);
         return;
       case 'released':
         this.owners.released(scheduler, message.partition, message.epoch);
@@ -127,6 +127,12 @@ export class ClusterGateway implements GatewayLinkListener {
     this.#timer?.cancel();
     this.loads.close();
     this.control.close();
+  }
+
+  #onOwns(scheduler: string, partition: number, epoch: Epoch): void {
+    const above = this.owners.above(partition, epoch);
+    if (above) this.#options.tell(scheduler, { kind: 'overtaken', partition, epoch: above });
+    else if (this.owners.owns(scheduler, partition, epoch)) this.#queue?.onOwner(partition, epoch);
   }
 
   #onRouting(scheduler: string, routing: Routing): void {

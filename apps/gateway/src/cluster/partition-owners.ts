@@ -18,6 +18,12 @@ export class PartitionOwners {
     return known?.epoch.number !== epoch.number;
   }
 
+  /** The epoch that holds where one that is offered does not: whoever offers it must acquire above it. */
+  above(partition: number, offered: Epoch): Epoch | undefined {
+    const known = this.#owners.get(partition)?.epoch;
+    return isCurrentEpoch(offered, known) ? undefined : known;
+  }
+
   released(scheduler: string, partition: number, epoch: Epoch): void {
     const known = this.#owners.get(partition);
     if (known?.scheduler === scheduler && known.epoch.number === epoch.number) this.#owners.set(partition, { epoch, scheduler: undefined });

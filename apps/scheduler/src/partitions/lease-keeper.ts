@@ -106,7 +106,7 @@ export class LeaseKeeper {
     if (number > (this.#above.get(partition) ?? 0)) this.#above.set(partition, number);
   }
 
-  /** A worker believes another epoch than the one that is held: it is given up for one above. */
+  /** A worker or a gateway believes another epoch than the one that is held: it is given up for one above. */
   async contest(partition: number, epoch: Epoch): Promise<void> {
     if (this.#held.get(partition)?.epoch !== epoch) return;
     await this.#end(partition, 'contested');

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '@paceline/clock/testing';
 import { InMemoryClusterState } from '@paceline/cluster-state';
+import type { SchedulerMessage } from '@paceline/protocol';
 import { InMemoryWorkers, type FakeWorker } from '@paceline/worker-rpc/testing';
 import { envelope } from '../batching/testing/fakes.js';
 import { activeWorker, HOME, loadSpec, numbersOf, OwnerRig, settle, TTL_MS } from './testing/owner-rig.js';
@@ -85,6 +86,25 @@ describe('taking over', () => {
     worker.epochs.set(HOME, { number: 41, owner: 'somebody' });
     const rig = newRig('s1');
     await rig.start(['w1']);
+    await rig.send([1]);
+    expect(worker.batches[0]?.epoch).toEqual({ number: 42, owner: 's1' });
+  });
+
+  test('a gateway that goes by a higher epoch makes it acquire above that, once', async () => {
+    const worker = await workerWith('w1');
+    const rig = newRig('s1');
+    await rig.start(['w1']);
+    const last = (): SchedulerMessage | undefined => rig.told.findLast((message) => message.kind === 'owns' && message.partition === HOME);
+    rig.owner.onOvertaken(HOME, { number: 41, owner: 'somebody' });
+    rig.owner.onOvertaken(HOME, { number: 41, owner: 'somebody' });
+    await settle();
+    expect(last()).toMatchObject({ epoch: { number: 42, owner: 's1' } });
+    // Late word of what it is above already changes nothing, nor does its own epoch.
+    rig.owner.onOvertaken(HOME, { number: 40, owner: 'somebody' });
+    rig.owner.onOvertaken(HOME, { number: 42, owner: 's1' });
+    await settle();
+    expect(last()).toMatchObject({ epoch: { number: 42, owner: 's1' } });
+    expect(rig.told.filter((message) => message.kind === 'owns' && message.partition === HOME)).toHaveLength(2);
     await rig.send([1]);
     expect(worker.batches[0]?.epoch).toEqual({ number: 42, owner: 's1' });
   });

@@ -5,7 +5,7 @@
  * same partition has stopped, so what is sent again is neither run twice nor read by nobody.
  */
 import type { Clock } from '@paceline/clock';
-import type { Epoch, GatewayMessage, LanePressure } from '@paceline/protocol';
+import { isCurrentEpoch, type Epoch, type GatewayMessage, type LanePressure } from '@paceline/protocol';
 import type { RequestIntake, SchedulerLinks } from '@paceline/streams';
 import type { StatisticsRegistry, Tracing } from '@paceline/telemetry';
 import type { RemoteWorker, WorkerHello } from '@paceline/worker-rpc';
@@ -100,6 +100,14 @@ export class PartitionOwner implements LeaseListener {
     const ref = { gateway, number };
     this.#cancelled.add(ref, EVERY_ATTEMPT);
     for (const { held } of this.#owned.values()) held.onCancel(ref, model, version);
+  }
+
+  /** A gateway goes by that epoch: one that does not reach it is given up for one above, or nothing would be sent again. */
+  onOvertaken(partition: number, epoch: Epoch): void {
+    const keeper = this.ports.keeper();
+    keeper.noteEpoch(partition, epoch.number);
+    const held = this.#owned.get(partition)?.held;
+    if (held && !isCurrentEpoch(held.epoch, epoch)) void keeper.contest(partition, held.epoch);
   }
 
   onLoadChanged(load: Load): void {

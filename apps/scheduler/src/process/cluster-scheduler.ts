@@ -154,6 +154,7 @@ export class ClusterScheduler implements SchedulerLinkListener {
 
   onGatewayMessage(gateway: string, message: GatewayMessage): void {
     if (message.kind === 'cancel') this.partitions.onCancel(gateway, message);
+    else if (message.kind === 'overtaken') this.partitions.onOvertaken(message.partition, message.epoch);
     else this.placement.onGatewayMessage(gateway, message);
   }
 

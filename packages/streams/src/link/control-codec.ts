@@ -5,7 +5,7 @@ import { readCounters, writeCounters } from './counters-codec.js';
 import { readRouting, writeRouting, type RoutedModels } from './routing-codec.js';
 
 const SCHEDULER_KINDS = ['owns', 'released', 'pressure', 'routing', 'control-progress', 'control-result', 'statistics'] as const;
-const GATEWAY_KINDS = ['cancel', 'routed', 'control', 'statistics'] as const;
+const GATEWAY_KINDS = ['cancel', 'routed', 'control', 'statistics', 'overtaken'] as const;
 const OPERATIONS = ['load', 'unload'] as const;
 const Parameter = { STRING: 0, INTEGER: 1, FALSE: 2, TRUE: 3, BYTES: 4 } as const;
 
@@ -82,6 +82,10 @@ export function writeGatewayMessage(writer: WireWriter, message: GatewayMessage)
     case 'statistics':
       writeCounters(writer, message.versions);
       return;
+    case 'overtaken':
+      writer.varint(message.partition);
+      writeEpoch(writer, message.epoch);
+      return;
     case 'control': {
       const parameters = Object.entries(message.parameters);
       writer.varint(message.id);
@@ -114,6 +118,8 @@ function readGateway(reader: WireReader): GatewayMessage {
       return { kind, epoch: readEpoch(reader), generation: reader.varint('routing generation') };
     case 'statistics':
       return { kind, versions: readCounters(reader) };
+    case 'overtaken':
+      return { kind, partition: reader.varint('partition'), epoch: readEpoch(reader) };
     case 'control': {
       const id = reader.varint('control id');
       const operation = one(reader, OPERATIONS, 'operation');

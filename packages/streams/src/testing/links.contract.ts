@@ -176,6 +176,7 @@ export function describeLinks(name: string, create: () => LinkFactory): void {
         { kind: 'cancel', number: 12, model: 'm', version: '1' },
         { kind: 'routed', epoch, generation: 9 },
         { kind: 'statistics', versions: [counters(2)] },
+        { kind: 'overtaken', partition: 3, epoch },
         {
           kind: 'control',
           id: 4,
