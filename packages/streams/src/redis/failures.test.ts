@@ -63,6 +63,35 @@ test('when a node of a cluster is gone, what is unanswered is sent again though 
   queue.close();
 });
 
+test('what was lost before its confirmation was read here is sent again, too', async () => {
+  let confirm = (): void => undefined;
+  const confirmed = new Promise<void>((resolve) => (confirm = resolve));
+  let written = 0;
+  const redis = new Proxy(rig.redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'command') return (value as () => unknown).bind(target);
+      return async (...args: Parameters<typeof target.command>) => {
+        const reply = await target.command(...args);
+        written++;
+        await confirmed;
+        return reply;
+      };
+    },
+  });
+  const queue = rig.queueOf({ redis });
+  queue.enqueue(requestOf(1));
+  await until('in the stream', () => written === 1);
+  await rig.redis.command('FLUSHALL');
+  await rig.own(OWNER);
+  queue.onOwner(0, { number: 2, owner: OWNER });
+  confirm();
+  rig.read();
+  await until('read', () => rig.numbers().includes(1));
+  queue.close();
+});
+
 test('a full Redis makes requests wait, and is tried again until there is room', async () => {
   rig.read();
   rig.queue.enqueue(requestOf(1));

@@ -38,6 +38,7 @@ function unanswered(number: number): Unanswered {
     handedOver: false,
     done: false,
     cancelWhenWritten: false,
+    againWhenWritten: false,
     startedAttempts: 0,
   };
 }

@@ -86,6 +86,7 @@ export class RedisRequestQueue implements RequestQueue {
       handedOver: false,
       done: false,
       cancelWhenWritten: false,
+      againWhenWritten: false,
       startedAttempts: 0,
     };
     this.#unanswered.set(envelope.ref.number, request);
@@ -176,6 +177,7 @@ export class RedisRequestQueue implements RequestQueue {
     this.counters.entries++;
     this.counters.requests += requests.length;
     this.#tellPending(requests);
+    for (const request of requests) this.#confirm(request);
     if (!this.#failing) return;
     this.#failing = false;
     this.options.onProblem?.('requests are handed over through Redis again');
@@ -193,6 +195,12 @@ export class RedisRequestQueue implements RequestQueue {
     for (const request of requests) if (request.cancelWhenWritten) this.#tellCancelled(request);
   }
 
+  #confirm(request: Unanswered): void {
+    if (!request.againWhenWritten) return;
+    request.againWhenWritten = false;
+    if (!request.done && request.stage === 'written') this.#sendAgain(request);
+  }
+
   #onRedisUp(): void {
     for (const writer of this.#writers.values()) writer.onRedisUp();
     if (this.#wasUp) this.#resendAll();
@@ -204,8 +212,12 @@ export class RedisRequestQueue implements RequestQueue {
   }
 
   #resend(partition: number): void {
-    for (const request of this.#unanswered.values())
-      if (request.partition === partition && request.stage === 'written') this.#sendAgain(request);
+    for (const request of this.#unanswered.values()) {
+      if (request.partition !== partition) continue;
+      if (request.stage === 'written') this.#sendAgain(request);
+      // Redis may have had it, and its reader or Redis itself may have lost it, before the confirmation was read here.
+      else if (request.stage === 'writing') request.againWhenWritten = true;
+    }
   }
 
   #sendAgain(request: Unanswered): void {

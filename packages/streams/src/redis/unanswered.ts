@@ -19,6 +19,8 @@ export interface Unanswered {
   done: boolean;
   /** Once Redis has it, the scheduler is told that it is not wanted any more. */
   cancelWhenWritten: boolean;
+  /** There was reason to send it again before Redis had confirmed it: it is, once that is known. */
+  againWhenWritten: boolean;
   /** Attempts that began to execute and were lost. */
   startedAttempts: number;
 }
