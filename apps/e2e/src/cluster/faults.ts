@@ -61,13 +61,18 @@ export function killed(pick: (cluster: ClusterProcess) => Member, what: string):
   };
 }
 
+/** Process ids that have had their SIGTERM: a second one ends them at once. */
+const toldToEnd = new Set<number>();
+
 /** SIGTERM; it finishes what it has, and the launcher starts another. */
 export function restarted(pick: (cluster: ClusterProcess) => Member, what: string): Fault {
   return {
     name: `${what} restarted`,
     async strike(cluster, books) {
       const member = pick(cluster);
-      const excuse = excuseOf(books, `${what} restarted`, member);
+      const isCut = member.role === 'gateway' && toldToEnd.has(member.pid);
+      toldToEnd.add(member.pid);
+      const excuse = excuseOf(books, `${what} restarted`, member, isCut ? ['cut'] : []);
       signal(member.pid, 'SIGTERM');
       await cluster.replaced(member);
       return excuse;
