@@ -105,7 +105,7 @@ export async function startEmbeddedServer(options: ServeOptions, log: Log): Prom
     },
   });
   streams.attachGateway(id, (number, frame) => gateway.onFrame(number, frame));
-  collectAfterUnloads(models, () => gateway.unanswered, clock);
+  collectAfterUnloads(models, () => gateway.accepted, clock);
   const addresses = await gateway.listen();
   return {
     addresses,

@@ -96,6 +96,11 @@ export class InferService implements InferHandler {
     this.#gate = new AdmissionGate(limits);
   }
 
+  /** Requests accepted so far. */
+  get accepted(): number {
+    return this.#lastNumber;
+  }
+
   /** Requests accepted and not yet answered. */
   get unanswered(): number {
     return this.#pending.size;

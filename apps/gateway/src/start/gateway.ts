@@ -65,6 +65,8 @@ export interface Gateway {
   onFrame(number: number, frame: ReplyFrame): void;
   /** Requests that are accepted and not answered. */
   readonly unanswered: number;
+  /** Requests accepted so far. */
+  readonly accepted: number;
   /**
    * Not ready from this moment: refuses new requests, finishes what was accepted, then closes everything.
    * @returns the number of requests that were dropped because `limitMs` milliseconds were over
@@ -190,6 +192,9 @@ export async function createGateway(options: ServeOptions, log: Log, ports: Gate
         throw error;
       }),
     onFrame: (number, frame) => inferHandler.onFrame(number, frame),
+    get accepted() {
+      return inferHandler.accepted;
+    },
     get unanswered() {
       return inferHandler.unanswered;
     },

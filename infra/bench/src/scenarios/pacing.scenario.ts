@@ -33,7 +33,7 @@ export const pacingScenario: Scenario = async (rig) => {
   const server = await startPaceline({ entry: serverEntry, core: serverCore, repository: writeRepository('pacing', models) });
   try {
     for (const model of models) await checkAnswers(server, model, 'binary', limit);
-    const base = { form: 'binary', port: server.httpPort, warmupMs, measureMs } as const;
+    const base = { form: 'binary', port: server.httpPort, warmupMs, measureMs, mayRefuse: true } as const;
     const closed = { ...base, kind: 'http-closed', model: MLP.name, connections } as const;
     const { ratePerS: capacity } = await rig.generator.run(closed, () => undefined);
     const open = { kind: 'http-open', ratePerS: capacity * SHARE_OF_CAPACITY, maxConnections: MAX_CONNECTIONS, seed } as const;
