@@ -137,6 +137,13 @@ export interface VersionCounters {
   readonly batching?: LearnedBatching;
 }
 
+/** One attempt of one of a gateway's requests. */
+export interface RequestAttempt {
+  readonly number: number;
+  /** As in the envelope, from 1. */
+  readonly attempt: number;
+}
+
 /** Control link, scheduler to gateway. Refusals travel beside these, as reply frames. */
 export type SchedulerMessage =
   /** "I own that partition": said to each gateway on connecting and whenever it is acquired. */
@@ -148,7 +155,9 @@ export type SchedulerMessage =
   /** What has changed since the last one, at most each second. `process`: whose counters, its own or a gateway's, passed on. */
   | { readonly kind: 'statistics'; readonly process: string; readonly versions: readonly VersionCounters[] }
   | { readonly kind: 'control-progress'; readonly id: number; readonly text: string }
-  | { readonly kind: 'control-result'; readonly id: number; readonly error: ServingError | undefined };
+  | { readonly kind: 'control-result'; readonly id: number; readonly error: ServingError | undefined }
+  /** These were answered by a worker that has died since: who still waits for an answer will not get it. */
+  | { readonly kind: 'lost'; readonly requests: readonly RequestAttempt[] };
 
 /** Control link, gateway to scheduler. */
 export type GatewayMessage =

@@ -28,6 +28,7 @@ export {
   type LearnedBatching,
   type Member,
   type MemberRole,
+  type RequestAttempt,
   type RoutedModel,
   type Routing,
   type SchedulerMessage,

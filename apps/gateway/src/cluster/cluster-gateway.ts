@@ -4,7 +4,15 @@
  * models changes nothing; its refusals come as frames of requests that are still unanswered, and are as good as any.
  */
 import type { Clock, Timer } from '@paceline/clock';
-import type { Epoch, GatewayMessage, ReplyFrame, Routing, SchedulerMessage, ServingError } from '@paceline/protocol';
+import {
+  ServingError,
+  type Epoch,
+  type GatewayMessage,
+  type ReplyFrame,
+  type RequestAttempt,
+  type Routing,
+  type SchedulerMessage,
+} from '@paceline/protocol';
 import type { GatewayLinkListener, RequestQueue } from '@paceline/streams';
 import { ClusterCounters, CountersReport, type Logger, type StatisticsRegistry } from '@paceline/telemetry';
 import type { Tensor } from '@paceline/tensor';
@@ -120,6 +128,9 @@ export class ClusterGateway implements GatewayLinkListener {
         return;
       case 'control-result':
         this.control.onResult(message.id, message.error);
+        return;
+      case 'lost':
+        this.#onAnswersLost(message.requests);
     }
   }
 
@@ -133,6 +144,15 @@ export class ClusterGateway implements GatewayLinkListener {
     const above = this.owners.above(partition, epoch);
     if (above) this.#options.tell(scheduler, { kind: 'overtaken', partition, epoch: above });
     else if (this.owners.owns(scheduler, partition, epoch)) this.#queue?.onOwner(partition, epoch);
+  }
+
+  /** Those whose answers have come are unknown to the queue. */
+  #onAnswersLost(requests: readonly RequestAttempt[]): void {
+    const error = new ServingError('UNAVAILABLE', 'the worker that executed the request was lost before its answer had come', {
+      reason: 'reply_lost',
+      retryAfterMs: 1000,
+    });
+    for (const { number, attempt } of requests) this.#queue?.onLost(number, attempt, true, error);
   }
 
   #onRouting(scheduler: string, routing: Routing): void {

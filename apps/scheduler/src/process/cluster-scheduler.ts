@@ -83,6 +83,7 @@ export class ClusterScheduler implements SchedulerLinkListener {
       placement,
     );
     this.workers = new WorkerRegistry(
+      clock,
       ports.connectWorker,
       {
         onLoadChanged: (load) => this.partitions.onLoadChanged(load),
@@ -94,6 +95,7 @@ export class ClusterScheduler implements SchedulerLinkListener {
           this.partitions.onWorkerLost(worker);
           this.standing.look();
         },
+        onAnswersInDoubt: (gateway, requests) => links.tell(gateway, { kind: 'lost', requests }),
       },
       this.placement.fleet,
     );

@@ -106,6 +106,21 @@ describe('schedulers of a cluster', () => {
     expect(gateway.frames.size).toBe(0);
   });
 
+  test('a request whose reply died with its worker is executed again by another', async () => {
+    await start();
+    await until('the routing names the model', () => gateway.routed.includes('sim'));
+    const dying = worker;
+    const answer = dying.fake.onBatch;
+    dying.fake.onBatch = () => void dying.fake.end();
+    const numbers = send(1);
+    await until('the worker has said that it is done', () => dying.fake.batches.length === 1);
+    worker = await WorkerDouble.start(clusterOptions(redis.url, repository), (id) => new FakeWorker(id));
+    worker.fake.onBatch = answer;
+    await dying.stop();
+    await until('another has executed it', allExecuted(numbers));
+    expect(gateway.frames.size).toBe(0);
+  });
+
   test('a Redis that comes back without its data is served again, under higher epochs', async () => {
     await start();
     await until('the routing names the model', () => gateway.routed.includes('sim'));

@@ -5,6 +5,7 @@
  */
 import { ServingError, type Epoch } from '@paceline/protocol';
 import { STALE_EPOCH, type Batch, type BatchCompletion, type RemoteWorker, type WorkerLink } from '@paceline/worker-rpc';
+import type { AnsweredLately } from './answered-lately.js';
 import { NO_LOADS } from './no-loads.js';
 
 /** Whoever sends batches for a partition. */
@@ -35,7 +36,10 @@ export class RemoteFlights {
   #homeless: { readonly batch: Batch; readonly sender: FlightSender }[] = [];
   #clearWaiters: { readonly worker: string; readonly isDone: () => boolean; readonly done: () => void }[] = [];
 
-  constructor(private readonly workers: ReachableWorkers) {}
+  constructor(
+    private readonly workers: ReachableWorkers,
+    private readonly answered: AnsweredLately,
+  ) {}
 
   /** The worker link of one partition under one epoch, for its lanes; instances are named `<worker>/<local name>`. */
   linkOf(sender: FlightSender): WorkerLink {
@@ -79,6 +83,7 @@ export class RemoteFlights {
     const flight = flights?.get(completion.batchId);
     if (!flights || !flight) return;
     flights.delete(completion.batchId);
+    if (completion.outcome === 'ok') this.answered.note(worker, flight.batch.members);
     if (completion.outcome === 'refused' && completion.error?.reason === STALE_EPOCH) flight.sender.onStaleEpoch();
     flight.sender.onCompletion(completion);
     this.#tellClear(worker);

@@ -3,7 +3,8 @@
  * ends the batches of those that are lost. Invariant: listeners hear of a lost worker's instances before its batches end,
  * so that nothing is sent there again.
  */
-import type { Member } from '@paceline/protocol';
+import type { Clock } from '@paceline/clock';
+import type { Member, RequestAttempt } from '@paceline/protocol';
 import type {
   Batch,
   BatchCompletion,
@@ -15,6 +16,7 @@ import type {
   WorkerHello,
 } from '@paceline/worker-rpc';
 import { DeviceCredits } from '../batching/device-credits.js';
+import { AnsweredLately } from './answered-lately.js';
 import { Loads, type Load } from './loads.js';
 import { RemoteFlights, type ReachableWorkers } from './remote-flights.js';
 
@@ -28,6 +30,8 @@ export interface WorkersListener {
   onWorkerUp(remote: RemoteWorker, hello: WorkerHello): void;
   /** It cannot be reached any more; its batches have ended as lost. */
   onWorkerLost(worker: string): void;
+  /** These of that gateway's were answered by a worker that was lost soon after; the answers may be lost with it. */
+  onAnswersInDoubt(gateway: string, requests: readonly RequestAttempt[]): void;
 }
 
 interface Dialled {
@@ -41,16 +45,21 @@ interface Dialled {
 
 export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
   readonly loads = new Loads();
-  readonly flights = new RemoteFlights(this);
+  readonly flights: RemoteFlights;
   readonly devices = new DeviceCredits();
   readonly #workers = new Map<string, Dialled>();
+  readonly #answered: AnsweredLately;
 
   /** @param observer hears everything a worker says, after this has taken it in: placement */
   constructor(
+    clock: Clock,
     private readonly connect: ConnectWorker,
     private readonly listener: WorkersListener,
     private readonly observer?: WorkersObserver,
-  ) {}
+  ) {
+    this.#answered = new AnsweredLately(clock);
+    this.flights = new RemoteFlights(this, this.#answered);
+  }
 
   /**
    * Dials new workers and leaves those that are not named any more, but for a connection that stands: membership forgets
@@ -107,6 +116,8 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
   }
 
   async close(): Promise<void> {
+    // They live on, and so do their answers.
+    this.#answered.clear();
     await Promise.all([...this.#workers.values()].map(({ remote }) => remote.close()));
   }
 
@@ -181,6 +192,9 @@ export class WorkerRegistry implements RemoteWorkerListener, ReachableWorkers {
     dialled.up = false;
     for (const load of this.loads.workerGone(worker)) this.listener.onLoadChanged(load);
     this.flights.onWorkerLost(worker, reason);
+    const answered = this.#answered.take(worker);
+    // One that drains goes when its replies have arrived.
+    if (!dialled.draining) for (const [gateway, requests] of answered) this.listener.onAnswersInDoubt(gateway, requests);
     this.listener.onWorkerLost(worker);
   }
 

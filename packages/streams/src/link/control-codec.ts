@@ -1,10 +1,10 @@
 /** The control messages between schedulers and gateways as bytes. The routing, which is large, has a file of its own. */
-import type { Epoch, GatewayMessage, LanePressure, LoadParameter, SchedulerMessage } from '@paceline/protocol';
+import type { Epoch, GatewayMessage, LanePressure, LoadParameter, RequestAttempt, SchedulerMessage } from '@paceline/protocol';
 import { readServingError, WireReader, writeServingError, type WireWriter } from '@paceline/protocol/wire';
 import { readCounters, writeCounters } from './counters-codec.js';
 import { readRouting, writeRouting, type RoutedModels } from './routing-codec.js';
 
-const SCHEDULER_KINDS = ['owns', 'released', 'pressure', 'routing', 'control-progress', 'control-result', 'statistics'] as const;
+const SCHEDULER_KINDS = ['owns', 'released', 'pressure', 'routing', 'control-progress', 'control-result', 'statistics', 'lost'] as const;
 const GATEWAY_KINDS = ['cancel', 'routed', 'control', 'statistics', 'overtaken'] as const;
 const OPERATIONS = ['load', 'unload'] as const;
 const Parameter = { STRING: 0, INTEGER: 1, FALSE: 2, TRUE: 3, BYTES: 4 } as const;
@@ -37,6 +37,13 @@ export function writeSchedulerMessage(writer: WireWriter, message: SchedulerMess
       writer.u8(message.error ? 1 : 0);
       if (message.error) writeServingError(writer, message.error);
       return;
+    case 'lost':
+      writer.varint(message.requests.length);
+      for (const { number, attempt } of message.requests) {
+        writer.varint(number);
+        writer.varint(attempt);
+      }
+      return;
   }
 }
 
@@ -64,6 +71,8 @@ function readScheduler(reader: WireReader, known: RoutedModels): SchedulerMessag
       return { kind, id: reader.varint('control id'), text: reader.string('progress') };
     case 'control-result':
       return { kind, id: reader.varint('control id'), error: reader.u8('has error') ? readServingError(reader) : undefined };
+    case 'lost':
+      return { kind, requests: many(reader, 'lost requests', readAttempt) };
   }
 }
 
@@ -138,6 +147,10 @@ function writeEpoch(writer: WireWriter, epoch: Epoch): void {
 
 function readEpoch(reader: WireReader): Epoch {
   return { number: reader.varint('epoch number'), owner: reader.string('epoch owner') };
+}
+
+function readAttempt(reader: WireReader): RequestAttempt {
+  return { number: reader.varint('request number'), attempt: reader.varint('attempt') };
 }
 
 function writePressure(writer: WireWriter, lane: LanePressure): void {

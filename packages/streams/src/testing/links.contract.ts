@@ -163,13 +163,21 @@ export function describeLinks(name: string, create: () => LinkFactory): void {
         { kind: 'statistics', process: W, versions: [counters(1), counters(0), counters(3)] },
         { kind: 'control-progress', id: 1, text: 'loading 1 of 2' },
         { kind: 'control-result', id: 1, error: undefined },
+        {
+          kind: 'lost',
+          requests: [
+            { number: 9_007_199_254_740_000, attempt: 1 },
+            { number: 0, attempt: 300 },
+          ],
+        },
+        { kind: 'lost', requests: [] },
         { kind: 'released', partition: 3, epoch },
       ];
       for (const message of toGateway) scheduler.tell(A, message);
       await factory.until('the gateway has them', () => reports.get(A)!.told.length === toGateway.length);
       expect(reports.get(A)!.told).toEqual(toGateway.map((message) => [S, message]));
       scheduler.broadcast({ kind: 'control-result', id: 2, error: new ServingError('NOT_FOUND', 'no such model') });
-      await factory.until('both have it', () => reports.get(A)!.told.length === 8 && reports.get(B)!.told.length === 1);
+      await factory.until('both have it', () => reports.get(A)!.told.length === toGateway.length + 1 && reports.get(B)!.told.length === 1);
       expect(reports.get(B)!.told[0]![1]).toMatchObject({ kind: 'control-result', id: 2, error: { code: 'NOT_FOUND' } });
 
       const toScheduler: GatewayMessage[] = [

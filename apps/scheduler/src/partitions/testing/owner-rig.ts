@@ -3,7 +3,7 @@ import { create } from '@bufbuild/protobuf';
 import type { FakeClock } from '@paceline/clock/testing';
 import type { InMemoryClusterState } from '@paceline/cluster-state';
 import { partitionOf } from '@paceline/core';
-import type { Envelope, Member, ReplyFrame, RequestRef, SchedulerMessage } from '@paceline/protocol';
+import type { Envelope, Member, ReplyFrame, RequestAttempt, RequestRef, SchedulerMessage } from '@paceline/protocol';
 import { ModelConfigSchema } from '@paceline/protocol/model-config';
 import type { RequestIntake } from '@paceline/streams';
 import { StatisticsRegistry } from '@paceline/telemetry';
@@ -57,6 +57,8 @@ export async function settle(): Promise<void> {
 /** One scheduler process with everything around it faked. */
 export class OwnerRig {
   readonly told: SchedulerMessage[] = [];
+  /** Answers that a lost worker may not have sent, each with its gateway. */
+  readonly inDoubt: [string, readonly RequestAttempt[]][] = [];
   readonly frames = new Map<number, ReplyFrame>();
   readonly intakes = new Map<number, RequestIntake>();
   readonly statistics = new StatisticsRegistry();
@@ -71,10 +73,11 @@ export class OwnerRig {
     { clock, state, network }: Surroundings,
   ) {
     this.#clock = clock;
-    this.workers = new WorkerRegistry(network.connectFrom(id), {
+    this.workers = new WorkerRegistry(clock, network.connectFrom(id), {
       onLoadChanged: (load) => this.owner.onLoadChanged(load),
       onWorkerUp: (remote, hello) => this.owner.onWorkerUp(remote, hello),
       onWorkerLost: (worker) => this.owner.onWorkerLost(worker),
+      onAnswersInDoubt: (gateway, requests) => void this.inDoubt.push([gateway, requests]),
     });
     const links = {
       send: (ref: RequestRef, frame: ReplyFrame) => {

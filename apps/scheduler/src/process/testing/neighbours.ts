@@ -4,7 +4,7 @@ import { systemClock } from '@paceline/clock';
 import { parseClusterOptions, type ClusterServeOptions } from '@paceline/config';
 import { randomId } from '@paceline/link';
 import { joinCluster, type JoinedCluster } from '@paceline/nest-kit';
-import type { Epoch, MemberRole, ReplyFrame, SchedulerMessage } from '@paceline/protocol';
+import { ServingError, type Epoch, type MemberRole, type ReplyFrame, type SchedulerMessage } from '@paceline/protocol';
 import { createGatewayLinks, RedisRequestQueue, type GatewayLinks } from '@paceline/streams';
 import { createLogger, SILENT } from '@paceline/telemetry';
 import { channelOptions, CONNECT_METHOD, serveScheduler, workerService, type ServedWorker } from '@paceline/worker-rpc';
@@ -99,6 +99,9 @@ export class GatewayDouble {
       const { epoch, generation, models } = message.routing;
       this.routed = models.map(({ model }) => model.name);
       this.links.tell(scheduler, { kind: 'routed', epoch, generation });
+    } else if (message.kind === 'lost') {
+      const error = new ServingError('UNAVAILABLE', 'the reply is lost');
+      for (const { number, attempt } of message.requests) this.queue.onLost(number, attempt, true, error);
     }
   }
 }
