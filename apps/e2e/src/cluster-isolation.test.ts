@@ -93,8 +93,9 @@ describe('a cluster with clients that do harm', () => {
     const sockets = gateways.flatMap(({ http }) => Array.from({ length: DEAF_SOCKETS }, () => deafHttp(http, DEAF_REQUESTS)));
     const sessions = gateways.map(({ grpc }) => deafGrpc(grpc, DEAF_REQUESTS));
     const deaf = gateways.length * (DEAF_SOCKETS + 1);
-    await until('all of them are connected', 5000, async () => (await connections()) === before + deaf);
-    await until('all of them have been sent away', 60_000, async () => (await connections()) === before);
+    await until('all of them are connected', 5000, async () => (await connections()) >= before + deaf);
+    // Those that others have left since, or that idle clients had, may be gone as well.
+    await until('all of them have been sent away', 60_000, async () => (await connections()) <= before);
     await shaken.answers();
     expect(books.breaches).toEqual([]);
     expect(books.longestGapMs(sinceMs)).toBeLessThan(2000);
