@@ -1,6 +1,7 @@
 export { readLinkSecurity, type LinkSecurity, type LinkTls } from './cluster/link-security.js';
 export { joinCluster, type JoinedCluster, type JoinOptions } from './cluster/join-cluster.js';
 export { MembershipBeat, type MembershipBeatOptions } from './cluster/membership-beat.js';
+export { listenForMetrics } from './http/listen-for-metrics.js';
 export { metricsOptions } from './http/metrics-options.js';
 export { createMetricsServer, type Health, type MetricsServer, type MetricsServerOptions } from './http/metrics.server.js';
 export { NestLogger } from './nest.logger.js';

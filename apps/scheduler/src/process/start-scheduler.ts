@@ -11,7 +11,7 @@ import { LocalModelRepository } from '@paceline/model-repository';
 import {
   createMetricsServer,
   joinCluster,
-  listenError,
+  listenForMetrics,
   manifestVersion,
   metricsOptions,
   openTracing,
@@ -115,7 +115,8 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
   closers.push(() => metricsServer.close());
 
   try {
-    const metricsAddress = await listenForMetrics();
+    const metricsPort = await listenForMetrics(metricsServer, options.metrics);
+    const metricsAddress = metricsPort === undefined ? undefined : formatAddress(options.metrics.address, metricsPort);
     const context = await openContext(scheduler, logger);
     closers.push(() => context.close());
     const links = createSchedulerLinks({ clock, id, ...security, onProblem: (text) => logger.warn(text) }, scheduler);
@@ -146,16 +147,6 @@ export async function startScheduler(options: ClusterServeOptions, log: Log): Pr
   } catch (error) {
     await closeAll();
     throw error;
-  }
-
-  async function listenForMetrics(): Promise<string | undefined> {
-    const { enabled, address, port } = options.metrics;
-    if (!enabled) return undefined;
-    try {
-      return formatAddress(address, await metricsServer.listen(port, address));
-    } catch (error) {
-      throw listenError(error, 'metrics', address, port, '--metrics-port');
-    }
   }
 }
 

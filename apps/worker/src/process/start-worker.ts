@@ -8,7 +8,7 @@ import { formatAddress, randomId } from '@paceline/link';
 import {
   createMetricsServer,
   joinCluster,
-  listenError,
+  listenForMetrics,
   manifestVersion,
   metricsOptions,
   openTracing,
@@ -89,7 +89,8 @@ export async function startWorker(options: ClusterServeOptions, log: Log): Promi
   };
 
   try {
-    const metricsAddress = await listenForMetrics();
+    const metricsPort = await listenForMetrics(metricsServer, options.metrics);
+    const metricsAddress = metricsPort === undefined ? undefined : formatAddress(options.metrics.address, metricsPort);
     const microservice = await openMicroservice({
       ports: {
         served: worker,
@@ -131,16 +132,6 @@ export async function startWorker(options: ClusterServeOptions, log: Log): Promi
   } catch (error) {
     await closeAll();
     throw error;
-  }
-
-  async function listenForMetrics(): Promise<string | undefined> {
-    const { enabled, address, port } = options.metrics;
-    if (!enabled) return undefined;
-    try {
-      return formatAddress(address, await metricsServer.listen(port, address));
-    } catch (error) {
-      throw listenError(error, 'metrics', address, port, '--metrics-port');
-    }
   }
 }
 
