@@ -33,6 +33,7 @@ describe('a rolling restart of a whole cluster', () => {
     }
     await load.stop();
     expect(load.failed).toEqual([]);
+    expect(load.unseen).toBeLessThanOrEqual(cluster.members('gateway').length);
     expect(load.longestMs).toBeLessThan(DEADLINE_MS);
     expect(books.breaches).toEqual([]);
   }, 180_000);

@@ -48,6 +48,16 @@ describe('the books', () => {
     expect([...books.excused.values()]).toEqual([2]);
   });
 
+  it('excuse one request that a port which closes in good order never saw, and all where everything is cut', () => {
+    const books = new Books(1000);
+    const restarted = books.excuse('restarted', ['refused', 'unseen'], 0);
+    books.excuse('killed', ['cut'], 1);
+    const ends = [0, 0, 1, 1, 1].map((gateway, i) => [books.begin(gateway, 'm', `q${i}`, 'json'), i === 4 ? 'cut' : 'unseen'] as const);
+    for (const [request, kind] of ends) books.end(request, { kind });
+    expect(books.breaches.map((text) => text.split(' ')[2])).toEqual(['q1']);
+    expect(restarted.unseen).toBe(1);
+  });
+
   it('excuse no error that is not about being available', () => {
     const books = new Books(1000);
     books.excuse('broken', ['refused']);

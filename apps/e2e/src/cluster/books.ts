@@ -6,7 +6,7 @@
 import type { Outcome } from './clients.js';
 
 /** Ways to end without an answer that an excuse can allow. */
-export type Failure = 'refused' | 'cut' | 'unreached';
+export type Failure = 'refused' | 'cut' | 'unseen' | 'unreached';
 
 /** Something is broken on purpose: requests that were under way meanwhile may end so. */
 export interface Excuse {
@@ -17,6 +17,8 @@ export interface Excuse {
   readonly fromMs: number;
   /** Infinity until it is over. */
   untilMs: number;
+  /** Requests that it has excused as unseen. */
+  unseen: number;
 }
 
 /** A request under way. */
@@ -34,6 +36,8 @@ const ALLOWED_CODES: ReadonlySet<string> = new Set(['UNAVAILABLE', 'RESOURCE_EXH
 /** How much later than its deadline the error of a request may come. */
 const LATE_BY_MS = 1000;
 const MOST_BREACHES = 50;
+/** Of one excuse: a port that closes in good order loses what reached it in that very moment, and no more. */
+const MOST_UNSEEN = 1;
 
 export class Books {
   readonly breaches: string[] = [];
@@ -85,7 +89,7 @@ export class Books {
 
   /** From now on; {@link forgive} ends it. */
   excuse(what: string, allows: readonly Failure[], gateway?: number): Excuse {
-    const excuse: Excuse = { what, allows, gateway, fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY };
+    const excuse: Excuse = { what, allows, gateway, fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY, unseen: 0 };
     this.#excuses.push(excuse);
     return excuse;
   }
@@ -127,11 +131,17 @@ export class Books {
   #judge(request: OpenRequest, outcome: Exclude<Outcome, { kind: 'right' | 'wrong' }>, nowMs: number): void {
     const text = outcome.kind === 'refused' ? `refused with ${outcome.code}: ${outcome.text}` : outcome.kind;
     const excuse = this.#excuses.find(
-      ({ allows, gateway, fromMs, untilMs }) =>
-        allows.includes(outcome.kind) && (gateway ?? request.gateway) === request.gateway && fromMs <= nowMs && untilMs >= request.sentAtMs,
+      ({ allows, gateway, fromMs, untilMs, unseen }) =>
+        // What may be cut may be lost unseen, too.
+        (allows.includes(outcome.kind) || (outcome.kind === 'unseen' && allows.includes('cut'))) &&
+        (gateway ?? request.gateway) === request.gateway &&
+        fromMs <= nowMs &&
+        untilMs >= request.sentAtMs &&
+        (outcome.kind !== 'unseen' || unseen < MOST_UNSEEN || allows.includes('cut')),
     );
     if (excuse === undefined) return this.#breach(request, text);
     if (outcome.kind === 'refused' && !ALLOWED_CODES.has(outcome.code)) return this.#breach(request, `${text} (${excuse.what})`);
+    if (outcome.kind === 'unseen') excuse.unseen += 1;
     const key = `${excuse.what}: ${text.replace(/\d+(\.\d+)?/g, 'N')}`;
     this.excused.set(key, (this.excused.get(key) ?? 0) + 1);
   }

@@ -14,6 +14,11 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly code: string; readonly text: string }
   /** The connection ended under a request that had been sent. */
   | { readonly kind: 'cut' }
+  /**
+   * The system made the connection for the request, and it ended before a byte of an answer: a process that closes its
+   * port never sees the connections that wait behind it.
+   */
+  | { readonly kind: 'unseen' }
   /** Nothing of the request was sent: nobody listened. */
   | { readonly kind: 'unreached' }
   /** An answer that is not the one to this question, or none at all that the protocol knows. */
@@ -97,8 +102,8 @@ class HttpClient implements Client {
       return judge(question, id, new Map(found));
     } catch (error) {
       if (!(error instanceof ConnectionLostError)) return { kind: 'wrong', text: String(error) };
-      if (error.answerBytes > 0) return { kind: 'cut' };
-      return { kind: error.sent ? 'cut' : 'unreached' };
+      if (!error.sent) return { kind: 'unreached' };
+      return { kind: error.isFirst && error.answerBytes === 0 ? 'unseen' : 'cut' };
     }
   }
 }

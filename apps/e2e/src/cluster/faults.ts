@@ -72,7 +72,8 @@ export function restarted(pick: (cluster: ClusterProcess) => Member, what: strin
       const member = pick(cluster);
       const isCut = member.role === 'gateway' && toldToEnd.has(member.pid);
       toldToEnd.add(member.pid);
-      const excuse = excuseOf(books, `${what} restarted`, member, isCut ? ['cut'] : []);
+      const ends: Failure = isCut ? 'cut' : 'unseen';
+      const excuse = excuseOf(books, `${what} restarted`, member, member.role === 'gateway' ? [ends] : []);
       signal(member.pid, 'SIGTERM');
       await cluster.replaced(member);
       return excuse;

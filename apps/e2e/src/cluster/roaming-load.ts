@@ -1,7 +1,7 @@
 /**
  * Clients as they stand behind a list of gateways: one that is sent away, or finds nobody, asks the next gateway the same
- * question. Invariant: a request that was sent on an open connection and got no answer has failed; so has one that no
- * gateway took.
+ * question. Invariant: a request that was sent on a connection that a gateway has answered on, and got no answer, has failed; so has
+ * one that no gateway took.
  */
 import { makeClient, type Client, type ClientKind, type Outcome } from './clients.js';
 import { ECHO, question, TRIPLE, WIDE, type Question } from './questions.js';
@@ -15,6 +15,8 @@ export class RoamingLoad {
   right = 0;
   /** Requests that another gateway had to be asked for. */
   moved = 0;
+  /** Requests that reached a port while it closed, so that the process never saw them: few of each restart. */
+  unseen = 0;
   /** Of the request that took longest, gateways that sent it away included. */
   longestMs = 0;
   #next = 1;
@@ -71,7 +73,8 @@ export class RoamingLoad {
         return at;
       }
       said.push(`gateway-${at + 1}: ${wordsOf(outcome)}`);
-      if (outcome.kind !== 'unreached' && !(outcome.kind === 'refused' && outcome.code === 'UNAVAILABLE')) break;
+      if (outcome.kind === 'unseen') this.unseen++;
+      else if (outcome.kind !== 'unreached' && !(outcome.kind === 'refused' && outcome.code === 'UNAVAILABLE')) break;
     }
     this.failed.push(`${asked.model} ${asked.id}: ${said.join('; ')}`);
     return from;

@@ -12,6 +12,8 @@ export class ConnectionLostError extends Error {
     readonly answerBytes: number,
     /** Whether the request was written on an open connection; false = the connection was refused or closed before. */
     readonly sent: boolean,
+    /** Whether nothing had ever been answered on that connection. */
+    readonly isFirst: boolean,
   ) {
     super(`the connection ended ${sent ? `after ${answerBytes} bytes of the answer` : 'before the request was sent'}`);
   }
@@ -22,6 +24,8 @@ export class KeepAliveConnection {
   #reader = new AnswerReader();
   #waiting: { resolve(answer: HttpAnswer): void; reject(error: Error): void } | undefined;
   #stray: Error | undefined;
+  /** Something was answered on the connection that there is. */
+  #answered = false;
 
   constructor(private readonly port: number) {}
 
@@ -48,15 +52,16 @@ export class KeepAliveConnection {
   async #open(): Promise<Socket> {
     const socket = connect({ port: this.port, host: '127.0.0.1', noDelay: true });
     this.#reader = new AnswerReader();
+    this.#answered = false;
     await new Promise<void>((resolve, reject) => {
       socket.once('connect', resolve);
-      socket.once('error', () => reject(new ConnectionLostError(0, false)));
+      socket.once('error', () => reject(new ConnectionLostError(0, false, true)));
     });
     socket.on('error', () => undefined); // 'close' follows
     socket.on('data', (chunk) => this.#onData(chunk));
     socket.on('close', () => {
       if (this.#socket === socket) this.#socket = undefined;
-      this.#settle()?.reject(new ConnectionLostError(this.#reader.pendingBytes, true));
+      this.#settle()?.reject(new ConnectionLostError(this.#reader.pendingBytes, true, !this.#answered));
     });
     return socket;
   }
@@ -65,6 +70,7 @@ export class KeepAliveConnection {
     try {
       const [answer, ...more] = this.#reader.push(chunk);
       if (answer === undefined) return;
+      this.#answered = true;
       const waiting = this.#settle();
       if (waiting === undefined || more.length > 0) throw new Error(`an answer nobody asked for: HTTP ${(more[0] ?? answer).status}`);
       if (answer.headers.get('connection') === 'close') this.close();

@@ -96,6 +96,26 @@ describe('a data plane that drains', () => {
     expect(await closing).toBe(0);
   });
 
+  test('leaves no connection behind a port that closes while one after the other comes', async () => {
+    const COMING = 10;
+    await plane.start();
+    const answers: Promise<[number, string | undefined]>[] = [];
+    const come = async (i: number): Promise<[number, string | undefined]> => {
+      const client = await plane.connect();
+      client.send(infer(i));
+      return next(client);
+    };
+    // Each is made while the process takes the one before, so that it waits in the system when the next turn begins.
+    plane.server.plane.server.on('connection', () => {
+      if (answers.length < COMING) answers.push(come(answers.length));
+    });
+    answers.push(come(0));
+    drain();
+    const closing = plane.server.plane.close(60_000);
+    expect(await closing).toBe(0);
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: COMING }, () => [503, 'close']));
+  });
+
   test('does not wait for ever for the first request of a connection', async () => {
     await plane.start();
     const client = await plane.connect();

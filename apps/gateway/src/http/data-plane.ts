@@ -89,6 +89,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   readonly bodies = new BodyPool();
   /** Connections that node:http has taken over end like the others. */
   readonly #behind: FallbackDrain;
+  #accepted = 0;
   #ending = false;
   #onEmpty: (() => void) | undefined;
   #timer: Timer | undefined;
@@ -147,8 +148,7 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
   async close(graceMs = 5000): Promise<number> {
     this.beginDrain();
     this.#ending = true;
-    // The system has taken connections that this process has not seen yet; closing the port would cut them off.
-    await new Promise<void>((resolve) => afterReading(resolve));
+    await this.#backlogTaken(graceMs);
     const stopped = new Promise<void>((resolve) => this.server.close(() => resolve()));
     const emptied = new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
@@ -195,7 +195,21 @@ class SocketDataPlane implements HttpDataPlane, ConnectionHost {
     socket.resume();
   }
 
+  /**
+   * The system takes connections before this process sees them, and closing the port resets those: resolves after a turn
+   * of the event loop that brought none. What comes between that turn and the close is lost, as with any server.
+   */
+  async #backlogTaken(graceMs: number): Promise<void> {
+    const untilUs = this.#clock.nowUs() + Math.min(NEWCOMERS_MS, graceMs) * 1000;
+    let before: number;
+    do {
+      before = this.#accepted;
+      await new Promise<void>((resolve) => afterReading(resolve));
+    } while (this.#accepted > before && this.#clock.nowUs() < untilUs);
+  }
+
   #accept(socket: Socket): void {
+    this.#accepted += 1;
     this.#sockets.add(socket);
     socket.once('close', () => {
       this.#sockets.delete(socket);
