@@ -88,6 +88,20 @@ test('a run over its limit is ended, and the reason says so', async () => {
   await fixture.listener.event('ready');
 });
 
+test('a run whose host a signal has stopped is ended at the limit, which stays as it was', async () => {
+  fixture = new WorkerFixture({ executeLimitMs: 1000, firstRunLimitMs: 10_000 });
+  const spec = await fixture.load('slow', SLOW);
+  await fixture.infer(spec, slow(0, 1n), ['OUTPUT0']);
+  const [pid] = fixture.worker.hostPids();
+  const { running } = occupy(spec);
+  await busy(pid!);
+  process.kill(pid!, 'SIGSTOP');
+  const lost = await fixture.listener.completion(running.id);
+  expect(lost).toMatchObject({ outcome: 'lost', started: true, error: { code: 'UNAVAILABLE', reason: 'instance_lost' } });
+  expect(lost.error?.message).toContain('limit of 1000 ms, so its host was ended: a signal had stopped it');
+  await fixture.listener.event('ready');
+});
+
 test('a load over its limit rejects and leaves no process', async () => {
   fixture = new WorkerFixture({ loadLimitMs: 1 });
   const spec = fixture.spec('identity', IDENTITY);

@@ -59,6 +59,8 @@ const TRIM_AFTER_US = 5_000_000;
 
 export class HostFleet {
   readonly #berths = new Set<Berth>();
+  /** Those of them that answer requests. */
+  readonly #serving = new Set<Berth>();
   readonly #guard: OrphanGuard;
   readonly #priority = new LoadPriority(() => this.#guard.pid);
   /** Per host, the work that was over its limit at the last tick. */
@@ -97,16 +99,17 @@ export class HostFleet {
     const placement = choosePlacement(request, dedicated, loads, this.options.placement);
     const berth =
       placement.host === 'pool' ? pool[placement.index]! : this.#start(placement.host === 'new_pool_host' ? request.size : undefined);
-    // Nobody has an answer from a host that is new.
-    if (berth.tenants.size === 0 && !urgent) this.#priority.lower(berth.host.pid, this.options.clock.nowUs());
+    // Nobody has an answer from a host that is new, and it is to keep nobody from answers.
+    if (berth.tenants.size === 0 && !urgent && this.#serving.size > 0) this.#priority.lower(berth.host.pid, this.options.clock.nowUs());
     berth.tenants.add(tenant);
     berth.growth.reset(this.options.clock.nowUs());
     return berth;
   }
 
   /** The instance has been loaded there and will serve. */
-  serves({ host }: Berth): void {
-    this.#priority.restore(host.pid);
+  serves(berth: Berth): void {
+    this.#serving.add(berth);
+    this.#priority.restore(berth.host.pid);
   }
 
   /** The instance leaves: what it still has under way there is finished first. Resolves when its memory is free. */
@@ -169,6 +172,7 @@ export class HostFleet {
 
   #onExit(berth: Berth, end: HostEnd): void {
     this.#berths.delete(berth);
+    this.#serving.delete(berth);
     this.#priority.forget(berth.host.pid);
     if (berth.host.pid !== undefined) this.#guard.remove(berth.host.pid);
     const tenants = [...berth.tenants];
@@ -237,10 +241,22 @@ function verdict(host: HostProcess, { work, sequence, forUs }: NonNullable<Retur
   const ms = (us: number) => `${Math.round(us / 1000)} ms`;
   if (forUs > work.limitUs) {
     const text = `${work.what} took longer than its limit of ${ms(work.limitUs)}, so its host was ended`;
+    // A process that was not let run tells nothing of how long its work takes.
+    if (isStopped(host.pid)) return { cause: 'unresponsive', text: `${text}: a signal had stopped it` };
     return { cause: work.what === 'ping' ? 'unresponsive' : 'hung', text };
   }
   if (work.beginLimitUs === undefined || forUs <= work.beginLimitUs || host.hasBegun(sequence)) return undefined;
   return { cause: 'unresponsive', text: `${work.what} had not begun after ${ms(work.beginLimitUs)}, so its host was ended` };
+}
+
+/** Whether a signal has stopped the process: state T of proc(5). */
+function isStopped(pid: number | undefined): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2, -1).startsWith('T');
+  } catch {
+    return false;
+  }
 }
 
 const PAGE_BYTES = 4096;

@@ -80,8 +80,8 @@ export class HostProcess {
     this.#lastAnswerUs = this.#lastWorkUs = options.clock.nowUs();
     this.shared = options.shmDirectory === '' ? undefined : SharedFile.create(options.shmDirectory);
     const args = [...NODE_FLAGS, options.entry, `--api=${options.api}`, ...(this.shared ? ['--shm-fd=4'] : [])];
+    // In this process's own session: where sessions share the processors as groups, priorities count inside one only.
     this.#child = spawn(process.execPath, args, {
-      detached: true,
       env: hostEnvironment(),
       stdio: ['ignore', 'ignore', 'inherit', 'pipe', ...(this.shared ? [this.shared.fd] : [])],
     });
