@@ -116,7 +116,8 @@ class StreamSession {
       grant?.requireModel(wire.modelName);
       model = this.options.catalog.resolve(wire.modelName, wire.modelVersion);
       note.resolved(model);
-      this.options.inferHandler.precheck?.(model);
+      const refused = this.options.inferHandler.precheck?.(model);
+      if (refused) throw refused;
       const request = note.inTrace(toInferRequest(wire, model));
       const timed = wantsTimings(request.parameters);
       const accepted: Slot = { call: undefined, held: [], done: false, ordered: !isDecoupled(model), timed, note };

@@ -61,7 +61,8 @@ export function modelInfer(options: InferRpcOptions): RawUnaryHandler {
           reason: 'decoupled_model',
         });
       }
-      inferHandler.precheck?.(model);
+      const refused = inferHandler.precheck?.(model);
+      if (refused) throw refused;
       const limit = limitOfCall(call.getDeadline(), Date.now(), clock.nowUs());
       const answer = (frame: ReplyFrame): void => {
         note.frame(frame);

@@ -11,8 +11,9 @@ import type { ConnectionHost } from './connection-host.js';
 import { ConnectionTimes } from './connection-times.js';
 import { bodyTooLargeText } from './data-plane-limits.js';
 import { HeadReader } from './head-reader.js';
-import { IncomingBody } from './incoming-body.js';
+import { IncomingBody, RefusedBody } from './incoming-body.js';
 import { errorReply, type HttpReply } from './infer-reply.js';
+import type { InferOrigin } from './infer-route.js';
 import { peerOf } from './peer.js';
 import { afterReading, ReplyStream } from './reply-stream.js';
 import type { InferHead } from './request-head.js';
@@ -25,7 +26,7 @@ export class Connection {
   readonly #times: ConnectionTimes;
   /** Bytes read and not yet parsed: part of a head, or what waits for room. */
   #rest: Buffer = EMPTY;
-  #body: IncomingBody | undefined;
+  #body: IncomingBody | RefusedBody | undefined;
   /** Of the request whose body is being read. */
   #grant: Grant | undefined;
   #state: 'open' | 'handing-over' | 'ending' | 'gone' = 'open';
@@ -183,19 +184,20 @@ export class Connection {
       this.#refuse(413, 'body_too_large', bodyTooLargeText(length, limits.maxInputBytes), head);
       return false;
     }
-    const reservedBytes = length > BUDGET_ABOVE_BYTES ? length : 0;
+    const end = start + length;
+    const refusal = end > bytes.length ? this.host.route.refuseUnread(this.#originOf(head)) : undefined;
+    const reservedBytes = refusal === undefined && length > BUDGET_ABOVE_BYTES ? length : 0;
     if (reservedBytes > 0 && !budget.reserve(reservedBytes)) {
       this.#refuseWith(budget.refusal(length), head);
       return false;
     }
-    const end = start + length;
     if (end <= bytes.length) {
       this.#rest = end === bytes.length ? EMPTY : bytes.subarray(end);
       this.#times.requestBegins();
       this.#start(head, bytes.subarray(start, end), reservedBytes);
       return true;
     }
-    this.#body = new IncomingBody(head, reservedBytes, this.host.bodies);
+    this.#body = refusal ? new RefusedBody(head, refusal) : new IncomingBody(head, reservedBytes, this.host.bodies);
     this.#body.take(bytes.subarray(start));
     this.#rest = EMPTY;
     return false;
@@ -203,12 +205,13 @@ export class Connection {
 
   /** @returns the bytes behind the body, or none while it is incomplete */
   #fillBody(chunk: Buffer): Buffer {
-    const body = this.#body as IncomingBody;
+    const body = this.#body as IncomingBody | RefusedBody;
     const used = body.take(chunk);
     if (!body.complete) return EMPTY;
     this.#body = undefined;
     this.#times.requestBegins();
-    this.#start(body.head, body.buffer, body.reservedBytes, body);
+    if (body instanceof RefusedBody) this.#answer(body.head, body.reply);
+    else this.#start(body.head, body.buffer, body.reservedBytes, body);
     return used === chunk.length ? EMPTY : chunk.subarray(used);
   }
 
@@ -242,17 +245,26 @@ export class Connection {
       return false;
     }
     this.#rest = end === bytes.length ? EMPTY : bytes.subarray(end);
-    const slot = this.#replies.open(head.close, 0);
-    if (head.close) this.#state = 'ending';
     const reply = errorReply(error);
     this.#noteRefusal(error, reply, head);
-    this.#replies.answer(slot, reply);
+    this.#answer(head, reply);
     return true;
   }
 
+  /** A request that ends with its head: its body has been passed over. */
+  #answer(head: InferHead, reply: HttpReply): void {
+    const slot = this.#replies.open(head.close, 0);
+    if (head.close) this.#state = 'ending';
+    this.#replies.answer(slot, reply);
+  }
+
+  #originOf({ model, version, traceparent }: InferHead): InferOrigin {
+    return { model, version, peer: this.#peer, traceparent };
+  }
+
   #noteRefusal(error: ServingError, reply: HttpReply, head: InferHead | undefined): void {
-    const { model = '', version = '', traceparent } = head ?? {};
-    this.host.route.noteRefusal(error, reply, { model, version, peer: this.#peer, traceparent }, this.#body?.filledBytes ?? 0);
+    const origin = head === undefined ? { model: '', version: '' } : this.#originOf(head);
+    this.host.route.noteRefusal(error, reply, origin, this.#body?.filledBytes ?? 0);
   }
 
   /** @param head undefined where it was not read */

@@ -46,6 +46,33 @@ describe('limits', () => {
     expect(response.headers.connection).toBe('close');
   });
 
+  test('a large body to a model that takes no request is passed over, not kept, and the connection goes on', async () => {
+    await plane.start();
+    const client = await plane.connect();
+    void plane.server.service.drain();
+    const large = post(PATH, `{"id":"1","parameters":{"pad":"${'x'.repeat(100_000)}"}}`);
+    client.send(large.subarray(0, 50_000));
+    await until(() => plane.server.plane.connectionCount === 1);
+    client.send(large.subarray(50_000, -1));
+    client.send(Buffer.concat([large.subarray(-1), infer(2)]));
+    const [first, second] = [await client.response(), await client.response()];
+    expect([first.status, first.headers['retry-after'], first.headers.connection]).toEqual([503, '1', undefined]);
+    expect(first.body.toString()).toContain('Server is stopping');
+    expect(second.status).toBe(503);
+    expect(plane.server.plane.bufferedBytes).toBe(0);
+  });
+
+  test('a model that is not there is told once the large body has come', async () => {
+    await plane.start();
+    const client = await plane.connect();
+    client.send(post('/v2/models/nobody/infer', 'x'.repeat(200_000)));
+    const response = await client.response();
+    expect(response.status).toBe(404);
+    expect(response.body.toString()).toContain("unknown model: 'nobody'");
+    client.send(infer(1));
+    expect(await idOf(client)).toBe('1');
+  });
+
   test('the same for a chunked body that grows beyond the limit', async () => {
     await plane.start({ limits: { maxInputBytes: 1000 } });
     const client = await plane.connect();

@@ -1,6 +1,34 @@
-/** A request body that comes in several pieces: each is copied once, into a buffer of the announced length. */
+/** Request bodies that come in several pieces: copied once, into a buffer of the announced length; or passed over. */
 import type { BodyPool } from './body-pool.js';
+import type { HttpReply } from './infer-reply.js';
 import type { InferHead } from './request-head.js';
+
+/** The body of a request that was refused by its head: it stands between two requests, so it is read, but not kept. */
+export class RefusedBody {
+  readonly reservedBytes = 0;
+  filledBytes = 0;
+
+  constructor(
+    readonly head: InferHead,
+    /** Is sent once the client has said all that it announced. */
+    readonly reply: HttpReply,
+  ) {}
+
+  get totalBytes(): number {
+    return this.head.contentLength;
+  }
+
+  get complete(): boolean {
+    return this.filledBytes === this.totalBytes;
+  }
+
+  /** @returns how many bytes of `piece` belong to the body */
+  take(piece: Buffer): number {
+    const used = Math.min(piece.length, this.totalBytes - this.filledBytes);
+    this.filledBytes += used;
+    return used;
+  }
+}
 
 export class IncomingBody {
   /** The body; inputs are views of it. */

@@ -75,6 +75,8 @@ export interface JsonOffload {
 /** Tells the route that the client left; idempotent. */
 export type CancelInfer = () => void;
 
+const NOTHING_RUNS: CancelInfer = () => undefined;
+
 const CODING_HINT = [['Accept-Encoding', 'gzip, deflate']] as const;
 
 /** HTTP has no status for a client that left; logs have this one. */
@@ -86,6 +88,20 @@ function recordOf(
   bytesIn: number,
 ): AccessRecord | undefined {
   return accessLog && new AccessRecord(accessLog, { protocol: 'http', peer, traceparent, model, version, bytesIn });
+}
+
+/** @param model undefined where it is not known */
+function countRefusalOf({ statistics }: InferRouteOptions, model: ServedModel | undefined, error: ServingError): void {
+  if (!statistics) return;
+  countRefusal(model ? statistics.forVersion(model.name, model.version) : statistics.unknownModel, error);
+}
+
+/** @throws ServingError UNIMPLEMENTED where a request may have several responses or none */
+function requireSingleResponse({ config }: ServedModel): void {
+  if (config.modelTransactionPolicy?.decoupled)
+    throw new ServingError('UNIMPLEMENTED', "HTTP end point doesn't support models with decoupled transaction policy", {
+      reason: 'decoupled_over_http',
+    });
 }
 
 /** Bytes of the body of a reply. */
@@ -106,6 +122,29 @@ export class InferRoute {
     const { statistics } = this.options;
     if (statistics) countRefusal(statistics.unknownModel, error);
     recordOf(this.options, origin, bytesIn)?.end(reply.status, replyBytes(reply), error);
+  }
+
+  /**
+   * Refuses a request whose body has not come yet where the body does not matter: the model is not there, or is full.
+   * @returns the reply, which is counted and noted; undefined = read the body and {@link handle} it
+   */
+  refuseUnread(origin: InferOrigin): HttpReply | undefined {
+    const { catalog, inferHandler } = this.options;
+    let model: ServedModel | undefined;
+    let error: ServingError | undefined;
+    try {
+      model = catalog.resolve(origin.model, origin.version);
+      requireSingleResponse(model);
+      error = inferHandler.precheck?.(model);
+    } catch (thrown) {
+      error = toServingError(thrown);
+      if (error !== thrown) return undefined; // a bug: told when the request is handled
+    }
+    if (error === undefined) return undefined;
+    countRefusalOf(this.options, model, error);
+    const reply = errorReply(error);
+    recordOf(this.options, origin, 0)?.end(reply.status, replyBytes(reply), error);
+    return reply;
   }
 
   /** @param done may be called before this returns. Never throws. */
@@ -157,12 +196,12 @@ class RunningInfer {
       if (requestTimeout !== undefined) this.#limit = limitOfHeader(requestTimeout, clock.nowUs());
       const model = catalog.resolve(name, version);
       this.#model = model;
-      if (model.config.modelTransactionPolicy?.decoupled) {
-        throw new ServingError('UNIMPLEMENTED', "HTTP end point doesn't support models with decoupled transaction policy", {
-          reason: 'decoupled_over_http',
-        });
+      requireSingleResponse(model);
+      const refused = inferHandler.precheck?.(model);
+      if (refused !== undefined) {
+        this.#fail(refused);
+        return NOTHING_RUNS;
       }
-      inferHandler.precheck?.(model);
       const plain = contentEncoding === undefined ? body : inflateBody(body, contentEncoding, maxInputBytes, maxDecompressionRatio);
       if (plain instanceof Promise) this.#await(plain.then((inflated) => this.#takeInflated(model, inflated)));
       else if (plain === body) this.#decode(model, body);
@@ -251,15 +290,8 @@ class RunningInfer {
     const error = toServingError(thrown);
     if (error !== thrown)
       this.options.logger.error({ err: thrown, model: this.request.model }, 'inference request failed on an unexpected error');
-    if (this.#call === undefined) this.#countRefusal(error);
+    if (this.#call === undefined) countRefusalOf(this.options, this.#model, error);
     this.#finish(errorReply(error, error instanceof UnsupportedCodingError ? CODING_HINT : undefined), error);
-  }
-
-  #countRefusal(error: ServingError): void {
-    const { statistics } = this.options;
-    if (!statistics) return;
-    const model = this.#model;
-    countRefusal(model ? statistics.forVersion(model.name, model.version) : statistics.unknownModel, error);
   }
 
   #finish(reply: HttpReply, error?: ServingError): void {

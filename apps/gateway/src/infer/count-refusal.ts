@@ -5,11 +5,9 @@
 import type { ServingError } from '@paceline/protocol';
 import type { ModelStatistics } from '@paceline/telemetry';
 
-const counted = new WeakSet<ServingError>();
-
 /** @param error made for this one request */
 export function countRefusal(statistics: ModelStatistics, error: ServingError): void {
-  if (counted.has(error)) return;
-  counted.add(error);
+  if (error.counted) return;
+  error.counted = true;
   statistics.recordRefusal(error.reason, error.reason === 'queue_full');
 }

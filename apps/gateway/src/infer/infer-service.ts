@@ -38,10 +38,10 @@ export interface InferHandler {
    */
   infer(request: InferRequest, onReply: (frame: ReplyFrame) => void, limit?: TimeLimit): InferCall;
   /**
-   * Refuses a request to that model where it would be refused whatever it says: to be called before it is decoded.
-   * @throws ServingError
+   * Asks, before a request is decoded, whether any to that model would be refused whatever it says.
+   * @returns the error to answer it with, which is counted; undefined = its contents decide
    */
-  precheck?(model: ServedModel): void;
+  precheck?(model: ServedModel): ServingError | undefined;
 }
 
 export interface InferServiceOptions {
@@ -69,6 +69,9 @@ export const DEFAULT_INFER_LIMITS: InferLimits = {
   maxUnansweredBytes: 1024 * 1024 * 1024,
   requestTimeoutUs: 60_000_000,
 };
+
+/** Of the message of a request whose id is not known. */
+const NO_PREFIX = requestPrefix('');
 
 export class InferService implements InferHandler {
   readonly #options: InferServiceOptions;
@@ -106,15 +109,11 @@ export class InferService implements InferHandler {
     return this.#pending.size;
   }
 
-  precheck(model: ServedModel): void {
+  precheck(model: ServedModel): ServingError | undefined {
     const route = this.#routeOf(model);
-    try {
-      if (this.#draining) throw stopping();
-      this.#gate.check(route, requestPrefix(''));
-    } catch (thrown) {
-      countRefusal(route.statistics, thrown as ServingError);
-      throw thrown;
-    }
+    const refused = this.#draining ? stopping() : this.#gate.check(route, NO_PREFIX);
+    if (refused !== undefined) countRefusal(route.statistics, refused);
+    return refused;
   }
 
   infer(request: InferRequest, onReply: (frame: ReplyFrame) => void, limit?: TimeLimit): InferCall {
