@@ -62,7 +62,7 @@ export class HostFleet {
   /** Those of them that answer requests. */
   readonly #serving = new Set<Berth>();
   readonly #guard: OrphanGuard;
-  readonly #priority = new LoadPriority(() => this.#guard.pid);
+  readonly #priority = new LoadPriority();
   /** Per host, the work that was over its limit at the last tick. */
   readonly #late = new WeakMap<HostProcess, number>();
   #timer: Timer | undefined;

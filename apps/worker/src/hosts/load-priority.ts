@@ -14,8 +14,13 @@ const GIVES_WAY_US = 15_000_000;
 /** How a process is scheduled: when nobody else wants to run, or as any other. */
 export type SchedulingPolicy = 'idle' | 'other';
 
-/** Resolves with whether the system took it, for all threads of the process; never rejects. */
-export type SetPolicy = (pid: number, policy: SchedulingPolicy) => Promise<boolean>;
+/** What the system lets this process do; nothing here rejects. */
+export interface Scheduling {
+  /** Whether a process can be made idle and as others again. */
+  canTakeBack(): Promise<boolean>;
+  /** For all threads of the process. */
+  set(pid: number, policy: SchedulingPolicy): Promise<unknown>;
+}
 
 interface Loading {
   readonly sinceUs: number;
@@ -28,14 +33,7 @@ export class LoadPriority {
   /** What was asked of the system last: one change after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /**
-   * @param probe gives the process id of one whose priority does not matter, to find out what the system allows
-   * @param set changes the policy of a process
-   */
-  constructor(
-    private readonly probe: () => number | undefined,
-    private readonly set: SetPolicy = changePolicy,
-  ) {}
+  constructor(private readonly system: Scheduling = LINUX) {}
 
   /** A host begins to load and serves nobody yet. */
   lower(pid: number | undefined, nowUs: number): void {
@@ -44,7 +42,7 @@ export class LoadPriority {
     this.#loading.set(pid, loading);
     this.#change(async () => {
       if (!(await this.#isPossible()) || this.#loading.get(pid) !== loading) return;
-      await this.set(pid, loading.policy);
+      await this.system.set(pid, loading.policy);
     });
   }
 
@@ -76,7 +74,7 @@ export class LoadPriority {
 
   #raise(pid: number): void {
     this.#change(async () => {
-      if (await this.#isPossible()) await this.set(pid, 'other');
+      if (await this.#isPossible()) await this.system.set(pid, 'other');
     });
   }
 
@@ -85,13 +83,7 @@ export class LoadPriority {
   }
 
   #isPossible(): Promise<boolean> {
-    return (this.#possible ??= this.#try());
-  }
-
-  async #try(): Promise<boolean> {
-    const victim = this.probe();
-    if (victim === undefined || !isScheduledAsUsual()) return false;
-    return (await this.set(victim, 'idle')) && this.set(victim, 'other');
+    return (this.#possible ??= this.system.canTakeBack());
   }
 }
 
@@ -106,7 +98,14 @@ function isScheduledAsUsual(): boolean {
   }
 }
 
-const changePolicy: SetPolicy = (pid, policy) =>
+/** @returns whether it succeeded */
+const chrt = (...args: readonly string[]): Promise<boolean> =>
   new Promise((resolve) => {
-    execFile('chrt', ['--all-tasks', `--${policy}`, '--pid', '0', String(pid)], (error) => resolve(error === null));
+    execFile('chrt', args, (error) => resolve(error === null));
   });
+
+const LINUX: Scheduling = {
+  // A shell of no importance is made idle and tries to be as before.
+  canTakeBack: async () => isScheduledAsUsual() && chrt('--idle', '0', 'sh', '-c', 'exec chrt --other --pid 0 $$'),
+  set: (pid, policy) => chrt('--all-tasks', `--${policy}`, '--pid', '0', String(pid)),
+};

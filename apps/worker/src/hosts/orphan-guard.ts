@@ -25,11 +25,6 @@ export class OrphanGuard {
 
   constructor(private readonly logger: Logger) {}
 
-  /** Process id of the shell, where there is one. */
-  get pid(): number | undefined {
-    return this.#shell?.pid;
-  }
-
   add(pid: number): void {
     this.#hosts.add(pid);
     if (this.#shell) this.#tell(`+ ${pid}\n`);
