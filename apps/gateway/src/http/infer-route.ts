@@ -19,6 +19,7 @@ import { decodeJsonBody } from './decode-body.js';
 import type { DecodedInfer, InferTarget } from './infer-json.js';
 import { decodeRaw } from './infer-raw.js';
 import { errorReply, inferReply, type HttpReply } from './infer-reply.js';
+import { splitBody } from './split-body.js';
 
 /** Where a request comes from, for the access log. */
 export interface InferOrigin {
@@ -151,23 +152,6 @@ export class InferRoute {
   handle(request: InferHttpRequest, done: (reply: HttpReply) => void): CancelInfer {
     return new RunningInfer(this.options, request, done).start();
   }
-}
-
-/** Splits a body at the Inference-Header-Content-Length. @throws ServingError INVALID_ARGUMENT */
-function splitBody(body: Buffer, headerLength: string | undefined): { readonly json: Buffer; readonly tail: Buffer | undefined } {
-  if (headerLength === undefined) return { json: body, tail: undefined };
-  const text = headerLength.trim();
-  if (!/^\d+$/.test(text))
-    throw new ServingError('INVALID_ARGUMENT', `Unable to parse Inference-Header-Content-Length, got: ${headerLength}`, {
-      reason: 'inference_header_invalid',
-    });
-  const length = Number(text);
-  if (length > body.length) {
-    throw new ServingError('INVALID_ARGUMENT', `inference header size should be in range (0, ${body.length}), got: ${text}`, {
-      reason: 'inference_header_invalid',
-    });
-  }
-  return { json: body.subarray(0, length), tail: body.subarray(length) };
 }
 
 class RunningInfer {
