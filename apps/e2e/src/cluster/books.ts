@@ -131,13 +131,11 @@ export class Books {
   #judge(request: OpenRequest, outcome: Exclude<Outcome, { kind: 'right' | 'wrong' }>, nowMs: number): void {
     const text = outcome.kind === 'refused' ? `refused with ${outcome.code}: ${outcome.text}` : outcome.kind;
     const excuse = this.#excuses.find(
-      ({ allows, gateway, fromMs, untilMs, unseen }) =>
-        // What may be cut may be lost unseen, too.
-        (allows.includes(outcome.kind) || (outcome.kind === 'unseen' && allows.includes('cut'))) &&
-        (gateway ?? request.gateway) === request.gateway &&
-        fromMs <= nowMs &&
-        untilMs >= request.sentAtMs &&
-        (outcome.kind !== 'unseen' || unseen < MOST_UNSEEN || allows.includes('cut')),
+      (each) =>
+        covers(each, outcome.kind) &&
+        (each.gateway ?? request.gateway) === request.gateway &&
+        each.fromMs <= nowMs &&
+        each.untilMs >= request.sentAtMs,
     );
     if (excuse === undefined) return this.#breach(request, text);
     if (outcome.kind === 'refused' && !ALLOWED_CODES.has(outcome.code)) return this.#breach(request, `${text} (${excuse.what})`);
@@ -152,4 +150,10 @@ export class Books {
     const when = new Date().toISOString();
     this.breaches.push(`${when} ${model} ${id} by ${by} to gateway-${gateway + 1}, sent ${agoMs} ms before: ${text}`);
   }
+}
+
+/** What may be cut may be lost unseen, too; else only so much may. */
+function covers({ allows, unseen }: Excuse, failure: Failure): boolean {
+  if (failure !== 'unseen') return allows.includes(failure);
+  return allows.includes('cut') || (allows.includes('unseen') && unseen < MOST_UNSEEN);
 }

@@ -11,6 +11,7 @@ import type { CopyCounter } from '../infer/copy-counter.js';
 import { MemoryGrowth, type GrowthLimits } from '../supervision/memory-growth.js';
 import { HostProcess, type HostEnd } from './host-process.js';
 import { LoadPriority } from './load-priority.js';
+import { isStopped } from './process-stat.js';
 import { OrphanGuard } from './orphan-guard.js';
 import { choosePlacement, type PlacementLimits, type PlacementRequest, type PoolSize } from './placement.js';
 
@@ -247,16 +248,6 @@ function verdict(host: HostProcess, { work, sequence, forUs }: NonNullable<Retur
   }
   if (work.beginLimitUs === undefined || forUs <= work.beginLimitUs || host.hasBegun(sequence)) return undefined;
   return { cause: 'unresponsive', text: `${work.what} had not begun after ${ms(work.beginLimitUs)}, so its host was ended` };
-}
-
-/** Whether a signal has stopped the process: state T of proc(5). */
-function isStopped(pid: number | undefined): boolean {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2, -1).startsWith('T');
-  } catch {
-    return false;
-  }
 }
 
 const PAGE_BYTES = 4096;

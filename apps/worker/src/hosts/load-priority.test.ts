@@ -1,8 +1,8 @@
 /** What is asked of the system, and the system's own view of a real process. Where it allows nothing it must stay as it is. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LoadPriority } from './load-priority.js';
+import { schedulingPolicyOf } from './process-stat.js';
 
 const LONG_US = 15_000_000;
 
@@ -70,11 +70,7 @@ describe('a real process', () => {
   beforeEach(() => void (host = spawn('/bin/cat', { stdio: ['pipe', 'ignore', 'ignore'] })));
   afterEach(() => void host.kill());
 
-  /** The policy's number in the system: 0 as usual, 5 idle. */
-  const policy = (): number => {
-    const stat = readFileSync(`/proc/${host.pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38]);
-  };
+  const policy = (): number => schedulingPolicyOf(host.pid);
   const chrt = (...args: readonly string[]): boolean => spawnSync('chrt', [...args, '--pid', '0', String(host.pid)]).status === 0;
 
   test('is idle while it loads where that can be taken back, and as before afterwards', async () => {

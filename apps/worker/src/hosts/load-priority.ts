@@ -6,7 +6,7 @@
  * take it back (CAP_SYS_NICE or a limit of niceness that allows it); else priorities are left alone.
  */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { schedulingPolicyOf } from './process-stat.js';
 
 /** For so long a load gives way to everybody. */
 const GIVES_WAY_US = 15_000_000;
@@ -87,17 +87,6 @@ export class LoadPriority {
   }
 }
 
-/** Whoever gave this process a policy of its own has reasons, which its hosts share. */
-function isScheduledAsUsual(): boolean {
-  try {
-    const stat = readFileSync('/proc/self/stat', 'utf8');
-    // Field 41 of proc(5), the 39th behind the name, which may hold spaces; 0 = SCHED_OTHER.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38] === '0';
-  } catch {
-    return false;
-  }
-}
-
 /** @returns whether it succeeded */
 const chrt = (...args: readonly string[]): Promise<boolean> =>
   new Promise((resolve) => {
@@ -105,7 +94,8 @@ const chrt = (...args: readonly string[]): Promise<boolean> =>
   });
 
 const LINUX: Scheduling = {
-  // A shell of no importance is made idle and tries to be as before.
-  canTakeBack: async () => isScheduledAsUsual() && chrt('--idle', '0', 'sh', '-c', 'exec chrt --other --pid 0 $$'),
+  // Whoever gave this process a policy of its own has reasons, which its hosts share. Else a shell of no importance is made
+  // idle and tries to be as before.
+  canTakeBack: async () => schedulingPolicyOf('self') === 0 && chrt('--idle', '0', 'sh', '-c', 'exec chrt --other --pid 0 $$'),
   set: (pid, policy) => chrt('--all-tasks', `--${policy}`, '--pid', '0', String(pid)),
 };
