@@ -4,9 +4,8 @@ import { ServingError } from '@paceline/protocol';
 import { createLog, type Log, type Logger } from '@paceline/telemetry';
 import { startEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
 import { EXAMPLE_REPOSITORY, exampleCommand } from './example-repository.js';
-import { StartError } from '@paceline/nest-kit';
+import { scheduleAsBatch, StartError, waitForSignal } from '@paceline/nest-kit';
 import { readyText } from './ready-table.js';
-import { waitForSignal } from '@paceline/nest-kit';
 
 /** 128 + 15, what a shell shows for SIGTERM: the drain was cut short by a second signal. */
 const EXIT_CUT_SHORT = 143;
@@ -42,6 +41,7 @@ async function run(options: ServeOptions, log: Log): Promise<number> {
     logger.warn({ signal }, 'second signal: ending at once');
     cutShort();
   });
+  if (options.cpuScheduling === 'batch') scheduleAsBatch();
   const server = await startEmbeddedServer(options, log);
   cutShort = () => {
     logger.error({ dropped: server.unanswered }, 'ended before every request was answered');

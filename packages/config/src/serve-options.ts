@@ -154,6 +154,8 @@ export interface ServeOptions {
   readonly id: string;
   /** How long queued and running work may take to finish after SIGTERM. */
   readonly exitTimeoutSecs: number;
+  /** `batch`: this process, not its instance hosts, is to wait for its turn on a busy core. */
+  readonly cpuScheduling: 'batch' | 'unchanged';
   /** After SIGTERM: how long it is not ready but still serves everything. */
   readonly drainDelayMs: number;
   /** After that: how long connections without a request stay open, so that what comes on them is refused and not lost. */

@@ -7,6 +7,7 @@ export function toServeOptions(values: FlagValues): ServeOptions {
   return {
     id: values.id,
     exitTimeoutSecs: values['exit-timeout-secs'],
+    cpuScheduling: values['cpu-scheduling'],
     drainDelayMs: values['drain-delay-ms'],
     lameDuckMs: values['lame-duck-ms'],
     repository: {

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Clock, Timer } from '@paceline/clock';
+import { isStopped } from '@paceline/nest-kit';
 import { ServingError } from '@paceline/protocol';
 import type { Logger } from '@paceline/telemetry';
 import { emptyFrame, FRAME } from '../host-protocol/frames.js';
@@ -11,7 +12,6 @@ import type { CopyCounter } from '../infer/copy-counter.js';
 import { MemoryGrowth, type GrowthLimits } from '../supervision/memory-growth.js';
 import { HostProcess, type HostEnd } from './host-process.js';
 import { LoadPriority } from './load-priority.js';
-import { isStopped } from './process-stat.js';
 import { OrphanGuard } from './orphan-guard.js';
 import { choosePlacement, type PlacementLimits, type PlacementRequest, type PoolSize } from './placement.js';
 

@@ -1,8 +1,8 @@
 /** What is asked of the system, and the system's own view of a real process. Where it allows nothing it must stay as it is. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { SCHED_IDLE, SCHED_OTHER, schedulingPolicyOf } from '@paceline/nest-kit';
 import { LoadPriority } from './load-priority.js';
-import { schedulingPolicyOf } from './process-stat.js';
 
 const LONG_US = 15_000_000;
 
@@ -80,9 +80,9 @@ describe('a real process', () => {
     const lowered = policy();
     priority.restore(host.pid);
     await priority.settled;
-    expect(policy()).toBe(0);
+    expect(policy()).toBe(SCHED_OTHER);
     // Now it does not matter any more what becomes of it.
     const mayTakeBack = chrt('--idle') && chrt('--other');
-    expect(lowered).toBe(mayTakeBack ? 5 : 0);
+    expect(lowered).toBe(mayTakeBack ? SCHED_IDLE : SCHED_OTHER);
   });
 });

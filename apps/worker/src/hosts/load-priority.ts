@@ -6,7 +6,7 @@
  * take it back (CAP_SYS_NICE or a limit of niceness that allows it); else priorities are left alone.
  */
 import { execFile } from 'node:child_process';
-import { schedulingPolicyOf } from './process-stat.js';
+import { SCHED_BATCH, SCHED_OTHER, schedulingPolicyOf } from '@paceline/nest-kit';
 
 /** For so long a load gives way to everybody. */
 const GIVES_WAY_US = 15_000_000;
@@ -94,8 +94,8 @@ const chrt = (...args: readonly string[]): Promise<boolean> =>
   });
 
 const LINUX: Scheduling = {
-  // Whoever gave this process a policy of its own has reasons, which its hosts share. Else a shell of no importance is made
-  // idle and tries to be as before.
-  canTakeBack: async () => schedulingPolicyOf('self') === 0 && chrt('--idle', '0', 'sh', '-c', 'exec chrt --other --pid 0 $$'),
+  // Whoever gave this process another policy has reasons, which its hosts share. Else a shell of no importance is made idle
+  // and tries to be as before.
+  canTakeBack: async () => [SCHED_OTHER, SCHED_BATCH].includes(schedulingPolicyOf('self')) && chrt('--idle', '0', 'sh', '-c', 'exec chrt --other --pid 0 $$'),
   set: (pid, policy) => chrt('--all-tasks', `--${policy}`, '--pid', '0', String(pid)),
 };

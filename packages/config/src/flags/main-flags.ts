@@ -10,6 +10,12 @@ export const serverFlags = {
     '30',
     'Seconds that queued and running requests may take to finish after SIGTERM or Ctrl-C',
   ),
+  'cpu-scheduling': flag(
+    'Server',
+    oneOf(['batch', 'unchanged']),
+    'batch',
+    'batch: on Linux this process waits for its turn on a busy core instead of interrupting inference for each request (SCHED_BATCH); unchanged: as it was started',
+  ),
   'drain-delay-ms': flag(
     'Server',
     integer('<ms>', 0, 3_600_000),

@@ -5,6 +5,7 @@
 import { parseClusterOptions, type ClusterServeOptions } from '@paceline/config';
 import { ServingError } from '@paceline/protocol';
 import { createLog, type Log } from '@paceline/telemetry';
+import { scheduleAsBatch } from './batch-scheduling.js';
 import { waitForSignal } from './signals.js';
 import { StartError } from './start-error.js';
 
@@ -64,6 +65,7 @@ async function run(program: string, start: () => Promise<RunningProcess>, option
     logger.warn({ signal }, 'second signal: ending at once');
     cutShort();
   });
+  if (options.cpuScheduling === 'batch') scheduleAsBatch();
   const running = await start();
   cutShort = () => {
     logger.error({ unfinished: running.unfinished }, 'ended before everything was finished');

@@ -5,6 +5,11 @@ import { readFileSync } from 'node:fs';
 const STATE = 0;
 const POLICY = 38;
 
+/** Numbers of scheduling policies. */
+export const SCHED_OTHER = 0;
+export const SCHED_BATCH = 3;
+export const SCHED_IDLE = 5;
+
 /** @returns the fields behind its name, which may hold spaces; empty where there is no such process */
 function statOf(pid: number | 'self' | undefined): readonly string[] {
   try {
@@ -20,7 +25,7 @@ export function isStopped(pid: number | undefined): boolean {
   return statOf(pid)[STATE] === 'T';
 }
 
-/** The number of its scheduling policy: 0 = SCHED_OTHER, 5 = SCHED_IDLE; NaN where there is no such process. */
+/** The number of its scheduling policy; NaN where there is no such process. */
 export function schedulingPolicyOf(pid: number | 'self' | undefined): number {
   return Number(statOf(pid)[POLICY]);
 }
