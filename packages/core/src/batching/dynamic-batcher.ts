@@ -49,8 +49,10 @@ export class DynamicBatcher {
   #live = 1;
   /** Latest start of the request that came last. */
   #newestLatestUs = Infinity;
-  /** When an instance is expected to be free, if none is. */
+  /** When an instance is expected to be free of what runs, if none is. */
   #freeUs = 0;
+  /** What the batches that are staged behind it are expected to take. */
+  #stagedUs = 0;
   #draining = false;
 
   constructor(readonly policy: BatchPolicy) {
@@ -94,7 +96,7 @@ export class DynamicBatcher {
     const latestUs = this.#objective?.latestUs(request.shapeKey, request.rows, nowUs) ?? Infinity;
     // Who finds an instance idle and nobody waiting is never refused for a prediction.
     if (this.#objective && !(this.#idle && this.#queue.count === 0)) {
-      const freeUs = this.#idle ? nowUs : Math.max(nowUs, this.#freeUs);
+      const freeUs = this.#idle ? nowUs : Math.max(nowUs, this.#freeUs) + this.#stagedUs;
       if (this.#objective.tooLate(request, latestUs, this.#live, freeUs, nowUs))
         return this.#refuse('latency_objective', this.#queue.count);
     }
@@ -133,7 +135,9 @@ export class DynamicBatcher {
    */
   completed(shapeKey: string, rows: number, executionUs: number, requests: number, nowUs: number, overheadUs = 0): void {
     this.profile(shapeKey).record(rows, executionUs);
-    this.#objective?.recordOverhead(overheadUs);
+    this.#objective?.completed(shapeKey, executionUs, overheadUs, this.#live, nowUs);
+    if (this.#stagedUs > 0) this.#freeUs = nowUs + this.#stagedUs;
+    this.#stagedUs = 0;
     this.#stream.answered(requests, this.#queue.count);
     this.#rate.observe(requests, this.#queue.count > 0, nowUs);
     this.#arrivals.answered(requests, nowUs);
@@ -235,13 +239,10 @@ export class DynamicBatcher {
     if (expectedUs === undefined || expectedUs > STAGE_MAX_US) return false;
     formBatch(this.policy, this.#queue, group, false, this.#formed);
     if (this.#formed.verdict === 'partial') return false;
+    if (this.#objective?.inTime(group, this.#formed.rows, Math.max(nowUs, this.#freeUs)) === false) return false;
     const members = membersOf(this.#queue, group, this.#formed.count);
-    return members.every((h) => (this.policy.levels === 1 || table.level[h] === 1) && this.#expiresAfter(h, nowUs + 2 * expectedUs));
-  }
-
-  #expiresAfter(handle: Handle, us: number): boolean {
-    const { refuseUs, latestUs } = this.#queue.table;
-    return Math.min(refuseUs[handle] as number, latestUs[handle] as number) > us;
+    const safeUs = nowUs + 2 * expectedUs;
+    return members.every((h) => (this.policy.levels === 1 || table.level[h] === 1) && (table.refuseUs[h] as number) > safeUs);
   }
 
   #partialReason(): DispatchReason {
@@ -263,7 +264,9 @@ export class DynamicBatcher {
     this.#room.due.refresh(group);
     this.#heldSinceUs = -1;
     // With several instances the one that was given work last is a guess: the others are free before.
-    if (!staged) this.#freeUs = nowUs + (group.profile.meanUs(this.#formed.rows) ?? 0) / this.#live;
+    const us = (group.profile.meanUs(this.#formed.rows) ?? 0) / this.#live;
+    if (staged) this.#stagedUs += us;
+    else this.#freeUs = nowUs + us;
     return { kind: 'dispatch', handles, rows: this.#formed.rows, reason, staged, ...this.#departed };
   }
 }

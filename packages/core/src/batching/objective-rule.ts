@@ -9,12 +9,19 @@ import type { BatchPolicy } from './policy.js';
 import { NONE } from './request-table.js';
 import { holdForStream, type Forming } from './stream-hold.js';
 import type { Stream } from './stream.js';
+import { Turnaround } from './turnaround.js';
 
 /** Share of the processor time that a wait as long as the execution must save: the objective asks for less than delay 0. */
 const WORTH = 0.05;
+/**
+ * Who is predicted to take up more than this share of the objective is refused at once. Predictions are wrong half of the
+ * time: admitted up to the last moment, as many would be given up in the queue, and those before them go in small batches.
+ */
+const ADMITTED_SHARE = 0.94;
 
 export class ObjectiveRule {
   readonly #objective: Objective;
+  readonly #turnaround = new Turnaround();
 
   constructor(
     private readonly policy: BatchPolicy,
@@ -24,8 +31,11 @@ export class ObjectiveRule {
     this.#objective = new Objective(policy.objectiveUs);
   }
 
-  recordOverhead(us: number): void {
-    this.#objective.recordOverhead(us);
+  /** See {@link DynamicBatcher.completed}. */
+  completed(shapeKey: string, executionUs: number, overheadUs: number, live: number, nowUs: number): void {
+    const { profile } = this.queue.groupFor(shapeKey);
+    this.#objective.recordOverhead(overheadUs);
+    this.#turnaround.observe(executionUs, this.queue.rows >= (profile.peakRows ?? this.policy.maxRows), live, nowUs);
   }
 
   /** When a request that comes now must have started, microseconds; Infinity where nothing binds. */
@@ -45,7 +55,8 @@ export class ObjectiveRule {
     const { profile } = this.queue.groupFor(request.shapeKey);
     const { maxRows, batching } = this.policy;
     const full = batching ? Math.min(maxRows, profile.peakRows ?? maxRows) : request.rows;
-    return this.#objective.answeredUs(profile, this.queue.rows, full, live, freeUs) > nowUs + this.#objective.budgetUs;
+    const answeredUs = this.#objective.answeredUs(profile, this.queue.rows, full, live, freeUs, this.#turnaround.us);
+    return answeredUs > nowUs + ADMITTED_SHARE * this.#objective.budgetUs;
   }
 
   /** Requests at the head of `group` to give up for those behind them. */
@@ -62,6 +73,11 @@ export class ObjectiveRule {
     const most = Math.min(fullRows, group.rows);
     const rows = this.#objective.rowsWithin(this.#deadlineUs(group) - nowUs, group.profile, most);
     return rows >= most ? fullRows : Math.max(1, rows);
+  }
+
+  /** Whether a batch of `rows` rows that starts at `startUs` is in time for the oldest. */
+  inTime(group: ShapeGroup, rows: number, startUs: number): boolean {
+    return !this.#binds(group) || this.#objective.rowsWithin(this.#deadlineUs(group) - startUs, group.profile, rows) >= rows;
   }
 
   /** Whether the batch that waits would still be in time if it started at `us`. */

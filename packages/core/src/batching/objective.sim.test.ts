@@ -90,6 +90,25 @@ describe('on the conversation trace at 80 % of capacity', () => {
   });
 });
 
+describe('where an instance waits 1.5 ms for its next batch unless one is staged', () => {
+  test('the peaks are served by staged batches, and who is too late is refused at the door', () => {
+    const log = runOpenLoop({
+      policy: policy({ maxRows: 64, objectiveUs: 90_000 }),
+      arrivalsUs: recordedArrivalsUs(CONVERSATIONS, LOAD * MEMORY_BOUND_MLP.capacity),
+      executionUs: executionOf(MEMORY_BOUND_MLP, 0.2, SEED),
+      timerLateUs: TIMER_LATE_US,
+      turnaroundUs: 1500,
+    });
+    const percent = (count: number): string => `${((100 * count) / log.latenciesUs.length).toFixed(2)} %`;
+    const attained = attainment(log, 90_000);
+    table.push(
+      `${MEMORY_BOUND_MLP.name}, 90 ms, turnaround 1.5 ms: ${(100 * attained).toFixed(2)} % in time, refused ${percent(log.refusedAtDoor)} at the door, ${percent(log.refusedInQueue)} in the queue`,
+    );
+    expect(attained).toBeGreaterThanOrEqual(0.985);
+    expect(log.refusedInQueue).toBeLessThan(0.25 * log.refusedAtDoor);
+  });
+});
+
 describe('without overload', () => {
   const poisson = (changes: Partial<BatchPolicy>, jitter: number): OpenLoopLog =>
     runOpenLoop({

@@ -112,12 +112,13 @@ export class Objective {
    * When a request that comes now would be answered if all batches before its own were full, and its own as well.
    * @param aheadRows waiting before it
    * @param freeUs when an instance is free
+   * @param turnaroundUs what a batch takes of an instance beside its execution
    */
-  answeredUs(profile: BatchProfile, aheadRows: number, fullRows: number, live: number, freeUs: number): number {
-    const fullUs = profile.meanUs(fullRows) as number;
+  answeredUs(profile: BatchProfile, aheadRows: number, fullRows: number, live: number, freeUs: number, turnaroundUs: number): number {
+    const fullUs = (profile.meanUs(fullRows) as number) + turnaroundUs;
     const batches = Math.floor(aheadRows / fullRows);
     const ownRows = batches === 0 ? aheadRows + 1 : fullRows;
-    return freeUs + (batches * fullUs) / live + (profile.likelyUs(ownRows) as number);
+    return freeUs + turnaroundUs + (batches * fullUs) / live + (profile.likelyUs(ownRows) as number);
   }
 }
 

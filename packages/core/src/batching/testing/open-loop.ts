@@ -15,6 +15,14 @@ export interface OpenLoop {
   readonly eager?: boolean;
   /** How late the timers of the lane are, microseconds. */
   readonly timerLateUs?: number;
+  /** How long an instance that has no staged batch waits for its next one after each, microseconds. */
+  readonly turnaroundUs?: number;
+}
+
+interface Instance {
+  running?: { readonly members: readonly number[]; readonly us: number; readonly endUs: number } | undefined;
+  readonly staged: (readonly number[])[];
+  readyUs: number;
 }
 
 export interface OpenLoopLog {
@@ -29,44 +37,60 @@ export interface OpenLoopLog {
 }
 
 export function runOpenLoop(options: OpenLoop): OpenLoopLog {
-  const { policy, arrivalsUs, executionUs, timerLateUs = 0 } = options;
+  const { policy, arrivalsUs, executionUs, timerLateUs = 0, turnaroundUs = 0 } = options;
   const batcher = new DynamicBatcher(policy);
   if (options.eager) batcher.profile('').record = () => undefined;
   const latenciesUs = new Float64Array(arrivalsUs.length).fill(Infinity);
   const log: OpenLoopLog = { latenciesUs, refusedAtDoor: 0, refusedInQueue: 0, batches: 0, busyUs: 0, endUs: 0 };
-  const instances = options.instances ?? 1;
-  let running: { readonly members: readonly number[]; readonly us: number; readonly endUs: number }[] = [];
+  const instances = Array.from({ length: options.instances ?? 1 }, (): Instance => ({ staged: [], readyUs: 0 }));
   const byHandle: number[] = [];
   const request = { rows: 1, priority: 0, timeoutUs: 0, shapeKey: '' };
   let next = 0;
   let wakeUs = Infinity;
+  const start = (instance: Instance, members: readonly number[], nowUs: number): void => {
+    const us = executionUs(members.length);
+    instance.running = { members, us, endUs: nowUs + us };
+    log.batches += 1;
+    log.busyUs += us;
+  };
   for (;;) {
-    const endUs = running.reduce((least, batch) => Math.min(least, batch.endUs), Infinity);
+    const endUs = instances.reduce((least, { running }) => Math.min(least, running?.endUs ?? Infinity), Infinity);
     const nowUs = Math.min(arrivalsUs[next] ?? Infinity, endUs, wakeUs);
     if (nowUs === Infinity) break;
     if (wakeUs <= nowUs) wakeUs = Infinity;
-    for (const batch of running.filter((b) => b.endUs <= nowUs)) {
+    for (const instance of instances) {
+      const { running } = instance;
+      if (!running || running.endUs > nowUs) continue;
       log.endUs = nowUs;
-      batcher.completed('', batch.members.length, batch.us, batch.members.length, nowUs);
-      for (const id of batch.members) latenciesUs[id] = nowUs - (arrivalsUs[id] as number);
+      batcher.completed('', running.members.length, running.us, running.members.length, nowUs);
+      for (const id of running.members) latenciesUs[id] = nowUs - (arrivalsUs[id] as number);
+      instance.running = undefined;
+      const staged = instance.staged.shift();
+      if (staged) start(instance, staged, nowUs);
+      else {
+        instance.readyUs = nowUs + turnaroundUs;
+        wakeUs = Math.min(wakeUs, instance.readyUs);
+      }
     }
-    running = running.filter((batch) => batch.endUs > nowUs);
     for (; (arrivalsUs[next] ?? Infinity) <= nowUs; next++) {
       const handle = batcher.enqueue(request, nowUs);
       if (typeof handle === 'number') byHandle[handle] = next;
       else log.refusedAtDoor += 1;
     }
     for (;;) {
-      const decision = batcher.decide(nowUs, { idle: instances - running.length, stageable: 0, live: instances });
+      const idle = instances.filter(({ running, readyUs }) => !running && readyUs <= nowUs);
+      const stageable = instances.filter(({ running, staged }) => running && staged.length === 0);
+      const decision = batcher.decide(nowUs, { idle: idle.length, stageable: stageable.length, live: instances.length });
       log.refusedInQueue += decision.shed.length + decision.expired.length;
       if (decision.kind === 'wait') {
         wakeUs = Math.min(wakeUs, decision.untilUs + timerLateUs);
         break;
       }
-      const us = executionUs(decision.rows);
-      running.push({ members: decision.handles.map((handle) => byHandle[handle] as number), us, endUs: nowUs + us });
-      log.batches += 1;
-      log.busyUs += us;
+      const members = decision.handles.map((handle) => byHandle[handle] as number);
+      if (decision.staged) {
+        stageable[0]?.staged.push(members);
+        for (let i = 0; i < members.length; i++) batcher.started(0);
+      } else start(idle[0] as Instance, members, nowUs);
     }
   }
   return log;
