@@ -1,10 +1,11 @@
 /** The server as a process: how it starts, refuses to start, and ends. */
+import { spawnSync } from 'node:child_process';
 import { createServer, type AddressInfo } from 'node:net';
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporaryModelRepository, type TemporaryRepository } from '@paceline/testkit';
 import { FIXTURE_MODELS } from './support/fixture-models.js';
-import { descendants } from './support/process-tree.js';
+import { descendants, instanceHosts, schedulingPolicy } from './support/process-tree.js';
 import { runServerToExit, startServer } from './support/server-process.js';
 
 const slowBody = (iterations: number): string =>
@@ -50,6 +51,22 @@ describe('the server process', () => {
     }
     expect(await exit).toBe(0);
     for (const pid of tree) expect(existsSync(`/proc/${pid}`)).toBe(false);
+  }, 60_000);
+
+  it('waits for its turn on a busy core unless it is told not to; its instance hosts never do', async () => {
+    const [ordinary, batch] = [0, 3];
+    const mayBeBatch = spawnSync('chrt', ['--batch', '0', 'true']).status === 0;
+    for (const [flags, policy] of [
+      [[], mayBeBatch ? batch : ordinary],
+      [['--cpu-scheduling=unchanged'], ordinary],
+    ] as const) {
+      const server = await startServer([...explicit, '--load-model=slow', ...flags]);
+      const hosts = instanceHosts(server.child.pid!);
+      expect(hosts.length).toBeGreaterThan(0);
+      expect({ flags, server: schedulingPolicy(server.child.pid!) }).toEqual({ flags, server: policy });
+      for (const host of hosts) expect(schedulingPolicy(host)).toBe(ordinary);
+      expect(await server.stop('SIGTERM')).toBe(0);
+    }
   }, 60_000);
 
   it('names the port that is taken and what to do about it', async () => {

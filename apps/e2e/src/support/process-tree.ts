@@ -27,6 +27,12 @@ export function instanceHosts(server: number): number[] {
   return descendants(server).filter((pid) => readOrEmpty(`/proc/${pid}/cmdline`).split('\u0000')[0]?.endsWith('node'));
 }
 
+/** The number of the scheduling policy of a process's main thread: 0 = SCHED_OTHER, 3 = SCHED_BATCH. */
+export function schedulingPolicy(pid: number): number {
+  const stat = readOrEmpty(`/proc/${pid}/stat`);
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38]);
+}
+
 export function isAlive(pid: number): boolean {
   const stat = readOrEmpty(`/proc/${pid}/stat`);
   return stat !== '' && stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) !== 'Z';

@@ -18,6 +18,8 @@ const WORTH = 0.05;
  * time: admitted up to the last moment, as many would be given up in the queue, and those before them go in small batches.
  */
 const ADMITTED_SHARE = 0.94;
+/** Share of the objective that no wait uses up: for what lies before the arrival that is seen, and for timers. */
+const UNHELD_SHARE = 0.2;
 
 export class ObjectiveRule {
   readonly #objective: Objective;
@@ -91,7 +93,8 @@ export class ObjectiveRule {
     const fullRows = this.#objective.targetRows(group.profile, forming.fullRows);
     if (forming.rows >= fullRows) return -1;
     const grown = Math.min(fullRows, forming.rows * (1 + 1 / forming.requests));
-    const untilUs = this.#objective.windowUs(group.profile, this.#deadlineUs(group), grown);
+    const deadlineUs = this.#deadlineUs(group) - UNHELD_SHARE * this.#objective.budgetUs;
+    const untilUs = this.#objective.windowUs(group.profile, deadlineUs, grown);
     return holdForStream({ ...forming, fullRows }, group.profile, this.stream, untilUs, WORTH, nowUs);
   }
 

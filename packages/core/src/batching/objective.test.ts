@@ -16,8 +16,8 @@ function learn(profile: BatchProfile): BatchProfile {
   return profile;
 }
 
-function batcher(objectiveUs: number): DynamicBatcher {
-  const b = new DynamicBatcher(policy({ maxRows: 32, objectiveUs }));
+function batcher(objectiveUs: number, maxRows = 32): DynamicBatcher {
+  const b = new DynamicBatcher(policy({ maxRows, objectiveUs }));
   learn(b.profile(''));
   return b;
 }
@@ -95,6 +95,20 @@ describe('the batcher under an objective', () => {
     const decision = b.decide(26_000, IDLE);
     // 14 ms are left: nine rows take them, and no more would without some of the others.
     expect(decision).toMatchObject({ kind: 'dispatch', rows: 9, reason: 'full', shed: [] });
+  });
+
+  test('a full batch is staged behind another where its oldest member will be in time, and only there', () => {
+    const staged = (ageUs: number): boolean => {
+      const b = batcher(100_000, 16);
+      b.decide(0, IDLE);
+      for (let i = 0; i < 16; i++) b.enqueue(ONE, 0);
+      expect(b.decide(0, IDLE)).toMatchObject({ kind: 'dispatch', rows: 16, staged: false });
+      for (let i = 0; i < 16; i++) b.enqueue(ONE, 0);
+      const decision = b.decide(ageUs, { idle: 0, stageable: 1, live: 1 });
+      return decision.kind === 'dispatch' && decision.staged;
+    };
+    // 16 rows take 21 ms, and the batch before them is expected to end any moment.
+    expect([0, 60_000, 78_000, 85_000].map(staged)).toEqual([true, true, true, false]);
   });
 
   test('a request that was lost with its instance is bound by nothing', () => {

@@ -28,7 +28,7 @@ describe('holdForStream', () => {
     return holdForStream({ rows, requests: rows, fullRows: 64 }, profile, s, holdLimitUs(rows, profile, 40_000), WORTH, nowUs);
   };
 
-  test('holds for less than half of the execution while more rows save processor time', () => {
+  test('holds for a part of the execution while more rows save processor time', () => {
     const untilUs = hold(MEMORY_BOUND_MLP.us, stream(40_000, 40), 12, 40_000);
     expect(untilUs).toBeGreaterThan(41_000);
     expect(untilUs).toBeLessThanOrEqual(40_000 + 0.4 * MEMORY_BOUND_MLP.us(12) + 1);
@@ -64,7 +64,7 @@ describe('an open loop at half of what 64 connections reach', () => {
     [0, 2],
     [0.1, 3],
     [0.2, 4],
-  ])('takes at most 0.77 of the processor of eager batching, p99 under 6 times a single inference (jitter %d, seed %i)', (jitter, seed) => {
+  ])('takes at most 0.75 of the processor of eager batching, p99 under 6 times a single inference (jitter %d, seed %i)', (jitter, seed) => {
     const run = (eager: boolean) => {
       const random = seeded(seed);
       return runOpenLoop({
@@ -77,7 +77,7 @@ describe('an open loop at half of what 64 connections reach', () => {
     };
     const held = run(false);
     const eager = run(true);
-    expect(held.busyUs / eager.busyUs).toBeLessThanOrEqual(jitter === 0.2 ? 0.77 : 0.75);
+    expect(held.busyUs / eager.busyUs).toBeLessThanOrEqual(0.75);
     expect(quantileUs(held, 0.99)).toBeLessThanOrEqual(6 * MEMORY_BOUND_MLP.us(1));
   });
 });

@@ -7,11 +7,11 @@ import type { BatchProfile } from './profile.js';
 import type { Stream } from './stream.js';
 
 /** Share of the expected execution time that a batch may be held where nothing was configured. */
-const HOLD_SHARE = 0.4;
+const HOLD_SHARE = 0.6;
 /** ... and never longer, microseconds. */
 const HOLD_MAX_US = 5000;
 /** A batch that executes faster is not worth holding: an ordinary timer is late by a millisecond, a precise one polls. */
-const WORTHWHILE_US = 2500;
+const WORTHWHILE_US = 1000;
 /** Share of the processor time that a hold as long as the execution must save; a shorter one in proportion. */
 export const WORTH = 0.3;
 
