@@ -11,7 +11,7 @@ import { emptyFrame, FRAME } from '../host-protocol/frames.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
 import { MemoryGrowth, type GrowthLimits } from '../supervision/memory-growth.js';
 import { HostProcess, type HostEnd } from './host-process.js';
-import { LoadPriority } from './load-priority.js';
+import { HostPriority } from './host-priority.js';
 import { OrphanGuard } from './orphan-guard.js';
 import { choosePlacement, type PlacementLimits, type PlacementRequest, type PoolSize } from './placement.js';
 
@@ -63,7 +63,7 @@ export class HostFleet {
   /** Those of them that answer requests. */
   readonly #serving = new Set<Berth>();
   readonly #guard: OrphanGuard;
-  readonly #priority = new LoadPriority();
+  readonly #priority = new HostPriority();
   /** Per host, the work that was over its limit at the last tick. */
   readonly #late = new WeakMap<HostProcess, number>();
   #timer: Timer | undefined;
@@ -157,6 +157,7 @@ export class HostFleet {
       copies,
       onExit: (_, end) => this.#onExit(berth, end),
     });
+    this.#priority.started(host.pid);
     const berth: Berth = {
       host,
       pool,

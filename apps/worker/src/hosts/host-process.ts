@@ -8,7 +8,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import type { Clock } from '@paceline/clock';
-import { SCHED_BATCH, schedulingPolicyOf } from '@paceline/nest-kit';
 import { ANNOUNCE_START, emptyFrame, FRAME } from '../host-protocol/frames.js';
 import type { CopyCounter } from '../infer/copy-counter.js';
 import { FrameReader } from './frame-reader.js';
@@ -54,9 +53,6 @@ export interface HostProcessOptions {
   readonly onExit: (host: HostProcess, end: HostEnd) => void;
 }
 
-/** Runs its arguments as a process that is scheduled as others are. */
-const AS_OTHERS = 'chrt --other --pid 0 $$ 2>/dev/null; exec "$@"';
-
 const NODE_FLAGS = ['--v8-pool-size=0', '--max-semi-space-size=1', '--disable-warning=ExperimentalWarning'];
 
 /** The compiled entry of the Node host, wherever this file itself runs from. */
@@ -83,12 +79,9 @@ export class HostProcess {
   constructor(private readonly options: HostProcessOptions) {
     this.#lastAnswerUs = this.#lastWorkUs = options.clock.nowUs();
     this.shared = options.shmDirectory === '' ? undefined : SharedFile.create(options.shmDirectory);
-    const command = [process.execPath, ...NODE_FLAGS, options.entry, `--api=${options.api}`, ...(this.shared ? ['--shm-fd=4'] : [])];
-    // It computes; waiting for its turn (see batch-scheduling.ts) is for the process that moves the requests.
-    if (schedulingPolicyOf('self') === SCHED_BATCH) command.unshift('/bin/sh', '-c', AS_OTHERS, 'sh');
-    const [program = '', ...args] = command;
+    const args = [...NODE_FLAGS, options.entry, `--api=${options.api}`, ...(this.shared ? ['--shm-fd=4'] : [])];
     // In this process's own session: where sessions share the processors as groups, priorities count inside one only.
-    this.#child = spawn(program, args, {
+    this.#child = spawn(process.execPath, args, {
       env: hostEnvironment(),
       stdio: ['ignore', 'ignore', 'inherit', 'pipe', ...(this.shared ? [this.shared.fd] : [])],
     });

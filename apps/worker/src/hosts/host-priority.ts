@@ -1,4 +1,7 @@
 /**
+ * How the system schedules the hosts. They compute: where this process waits for its turn (a batch process, see
+ * batch-scheduling.ts) they are made ordinary ones again.
+ *
  * Loading takes a core for as long as it lasts. A host that loads beside others that answer requests therefore gets only
  * the processor time that nobody else wants (SCHED_IDLE): it gives way at once, where a process of a lower niceness would
  * first use up its slice and slow every batch down. A load that takes long gets its fair share after a while, so that it
@@ -16,6 +19,8 @@ export type SchedulingPolicy = 'idle' | 'other';
 
 /** What the system lets this process do; nothing here rejects. */
 export interface Scheduling {
+  /** Whether this process waits for its turn, and its children with it. */
+  inheritsBatch(): boolean;
   /** Whether a process can be made idle and as others again. */
   canTakeBack(): Promise<boolean>;
   /** For all threads of the process. */
@@ -27,13 +32,19 @@ interface Loading {
   policy: SchedulingPolicy;
 }
 
-export class LoadPriority {
+export class HostPriority {
   #possible: Promise<boolean> | undefined;
   readonly #loading = new Map<number, Loading>();
   /** What was asked of the system last: one change after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly system: Scheduling = LINUX) {}
+
+  /** A host has started. */
+  started(pid: number | undefined): void {
+    if (pid === undefined || !this.system.inheritsBatch()) return;
+    this.#change(async () => void (await this.system.set(pid, 'other')));
+  }
 
   /** A host begins to load and serves nobody yet. */
   lower(pid: number | undefined, nowUs: number): void {
@@ -94,8 +105,10 @@ const chrt = (...args: readonly string[]): Promise<boolean> =>
   });
 
 const LINUX: Scheduling = {
+  inheritsBatch: () => schedulingPolicyOf('self') === SCHED_BATCH,
   // Whoever gave this process another policy has reasons, which its hosts share. Else a shell of no importance is made idle
   // and tries to be as before.
-  canTakeBack: async () => [SCHED_OTHER, SCHED_BATCH].includes(schedulingPolicyOf('self')) && chrt('--idle', '0', 'sh', '-c', 'exec chrt --other --pid 0 $$'),
+  canTakeBack: async () =>
+    [SCHED_OTHER, SCHED_BATCH].includes(schedulingPolicyOf('self')) && chrt('--idle', '0', 'sh', '-c', 'exec chrt --other --pid 0 $$'),
   set: (pid, policy) => chrt('--all-tasks', `--${policy}`, '--pid', '0', String(pid)),
 };

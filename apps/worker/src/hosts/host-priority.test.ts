@@ -2,14 +2,15 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { SCHED_IDLE, SCHED_OTHER, schedulingPolicyOf } from '@paceline/nest-kit';
-import { LoadPriority } from './load-priority.js';
+import { HostPriority } from './host-priority.js';
 
 const LONG_US = 15_000_000;
 
 describe('what is asked for', () => {
   let asked: string[];
-  const priority = (allowed = true): LoadPriority =>
-    new LoadPriority({
+  const priority = (allowed = true, batch = false): HostPriority =>
+    new HostPriority({
+      inheritsBatch: () => batch,
       canTakeBack: async () => allowed,
       set: async (pid, policy) => asked.push(`${pid} ${policy}`),
     });
@@ -26,6 +27,19 @@ describe('what is asked for', () => {
     hosts.restore(7);
     await hosts.settled;
     expect(asked).toEqual(['7 idle', '7 other']);
+  });
+
+  test('a host of a batch process is made an ordinary one, before it gives way', async () => {
+    const hosts = priority(true, true);
+    hosts.started(7);
+    hosts.lower(7, 0);
+    hosts.started(undefined);
+    await hosts.settled;
+    expect(asked).toEqual(['7 other', '7 idle']);
+    const ordinary = priority();
+    ordinary.started(8);
+    await ordinary.settled;
+    expect(asked).toHaveLength(2);
   });
 
   test('a load that lasts gets its share, once', async () => {
@@ -74,7 +88,7 @@ describe('a real process', () => {
   const chrt = (...args: readonly string[]): boolean => spawnSync('chrt', [...args, '--pid', '0', String(host.pid)]).status === 0;
 
   test('is idle while it loads where that can be taken back, and as before afterwards', async () => {
-    const priority = new LoadPriority();
+    const priority = new HostPriority();
     priority.lower(host.pid, 0);
     await priority.settled;
     const lowered = policy();
