@@ -81,10 +81,14 @@ function execute(instance: number, iterations: bigint) {
 
 test('an execute that has not begun can be cancelled; the one that runs goes on', async () => {
   expect(typeOf(await loadSlow(5))).toBe(FRAME.loaded);
-  const running = execute(5, 500n);
+  // Stopped until all is in its socket: else it might be through before it is told to cancel.
+  const pid = host.pid ?? Number.NaN;
+  process.kill(pid, 'SIGSTOP');
+  const running = execute(5, 1n);
   const second = execute(5, 1n);
   const third = execute(5, 1n);
   host.cancel(second.sequence);
+  process.kill(pid, 'SIGCONT');
   expect(typeOf(await running.answer)).toBe(FRAME.result);
   const cancelled = await second.answer;
   expect(typeOf(cancelled)).toBe(FRAME.failed);
