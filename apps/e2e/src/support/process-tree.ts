@@ -9,13 +9,18 @@ function readOrEmpty(path: string): string {
   }
 }
 
+/** The fields of `/proc/PID/stat` behind the name, which may hold spaces; see proc(5). */
+function statOf(pid: number): readonly string[] {
+  const stat = readOrEmpty(`/proc/${pid}/stat`);
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
 /** Ids of `root`'s descendants, itself excluded. */
 export function descendants(root: number): number[] {
   const children = new Map<number, number[]>();
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
-    const stat = readOrEmpty(`/proc/${entry}/stat`);
-    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    const parent = Number(statOf(Number(entry))[1]);
     children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
   }
   const below = (pid: number): number[] => (children.get(pid) ?? []).flatMap((child) => [child, ...below(child)]);
@@ -29,13 +34,12 @@ export function instanceHosts(server: number): number[] {
 
 /** The number of the scheduling policy of a process's main thread: 0 = SCHED_OTHER, 3 = SCHED_BATCH. */
 export function schedulingPolicy(pid: number): number {
-  const stat = readOrEmpty(`/proc/${pid}/stat`);
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38]);
+  return Number(statOf(pid)[38]);
 }
 
 export function isAlive(pid: number): boolean {
-  const stat = readOrEmpty(`/proc/${pid}/stat`);
-  return stat !== '' && stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) !== 'Z';
+  const [state = ''] = statOf(pid);
+  return state !== '' && state !== 'Z';
 }
 
 /** Proportional set size of the whole tree: shared pages are divided among those who share them. */

@@ -134,8 +134,9 @@ export class DynamicBatcher {
    * @param overheadUs from its start to its completion beside the execution
    */
   completed(shapeKey: string, rows: number, executionUs: number, requests: number, nowUs: number, overheadUs = 0): void {
-    this.profile(shapeKey).record(rows, executionUs);
-    this.#objective?.completed(shapeKey, executionUs, overheadUs, this.#live, nowUs);
+    const profile = this.profile(shapeKey);
+    profile.record(rows, executionUs);
+    this.#objective?.completed(profile, executionUs, overheadUs, this.#live, nowUs);
     if (this.#stagedUs > 0) this.#freeUs = nowUs + this.#stagedUs;
     this.#stagedUs = 0;
     this.#stream.answered(requests, this.#queue.count);

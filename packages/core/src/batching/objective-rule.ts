@@ -6,6 +6,7 @@
 import { Objective } from './objective.js';
 import type { PendingQueue, ShapeGroup } from './pending-queue.js';
 import type { BatchPolicy } from './policy.js';
+import type { BatchProfile } from './profile.js';
 import { NONE } from './request-table.js';
 import { holdForStream, type Forming } from './stream-hold.js';
 import type { Stream } from './stream.js';
@@ -34,10 +35,9 @@ export class ObjectiveRule {
   }
 
   /** See {@link DynamicBatcher.completed}. */
-  completed(shapeKey: string, executionUs: number, overheadUs: number, live: number, nowUs: number): void {
-    const { profile } = this.queue.groupFor(shapeKey);
+  completed(profile: BatchProfile, executionUs: number, overheadUs: number, live: number, nowUs: number): void {
     this.#objective.recordOverhead(overheadUs);
-    this.#turnaround.observe(executionUs, this.queue.rows >= (profile.peakRows ?? this.policy.maxRows), live, nowUs);
+    this.#turnaround.observe(executionUs, this.queue.rows >= this.#fullRows(profile), live, nowUs);
   }
 
   /** When a request that comes now must have started, microseconds; Infinity where nothing binds. */
@@ -55,8 +55,7 @@ export class ObjectiveRule {
   ): boolean {
     if (latestUs === Infinity) return false;
     const { profile } = this.queue.groupFor(request.shapeKey);
-    const { maxRows, batching } = this.policy;
-    const full = batching ? Math.min(maxRows, profile.peakRows ?? maxRows) : request.rows;
+    const full = this.policy.batching ? this.#fullRows(profile) : request.rows;
     const answeredUs = this.#objective.answeredUs(profile, this.queue.rows, full, live, freeUs, this.#turnaround.us);
     return answeredUs > nowUs + ADMITTED_SHARE * this.#objective.budgetUs;
   }
@@ -96,6 +95,11 @@ export class ObjectiveRule {
     const deadlineUs = this.#deadlineUs(group) - UNHELD_SHARE * this.#objective.budgetUs;
     const untilUs = this.#objective.windowUs(group.profile, deadlineUs, grown);
     return holdForStream({ ...forming, fullRows }, group.profile, this.stream, untilUs, WORTH, nowUs);
+  }
+
+  /** Rows of a full batch, exploration aside. */
+  #fullRows(profile: BatchProfile): number {
+    return Math.min(this.policy.maxRows, profile.peakRows ?? this.policy.maxRows);
   }
 
   /** False: the first request comes too late whatever is done, or nobody knows. */

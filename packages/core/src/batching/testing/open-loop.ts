@@ -88,7 +88,7 @@ export function runOpenLoop(options: OpenLoop): OpenLoopLog {
       }
       const members = decision.handles.map((handle) => byHandle[handle] as number);
       if (decision.staged) {
-        stageable[0]?.staged.push(members);
+        (stageable[0] as Instance).staged.push(members);
         for (let i = 0; i < members.length; i++) batcher.started(0);
       } else start(idle[0] as Instance, members, nowUs);
     }
